@@ -1,0 +1,27 @@
+"""Fixtures that many test modules share."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from workbench.workspace import Workspace
+
+PROJECT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    """An empty workspace of the test's own."""
+    return Workspace(tmp_path / "workspace")
+
+
+@pytest.fixture(scope="session")
+def test_data() -> Path:
+    """The folder of public data sets, which never enters the repository; skips by name without."""
+    folder = Path(os.environ.get("WORKBENCH_TEST_DATA") or PROJECT.parent / "shared" / "data")
+    if not (folder / "locomo" / "locomo10.json").is_file():
+        pytest.skip(f"needs public data: {folder} is absent; set WORKBENCH_TEST_DATA")
+    return folder
