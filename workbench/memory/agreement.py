@@ -1,0 +1,130 @@
+"""Verbs that follow "I", made to agree with a name: "I love" -> "Ana loves"."""
+
+from __future__ import annotations
+
+import re
+
+from workbench.memory.tenses import is_past
+from workbench.memory.words import (
+    base_verbs,
+    noun_like_verbs,
+    past_forms,
+    past_participles,
+    third_person_form,
+    word_list,
+)
+
+__all__ = ["agreeing_clause"]
+
+NEXT_WORD = re.compile(r"\s([\w']+)")
+SINGULAR = {"am": "is", "have": "has", "do": "does", "don't": "doesn't", "haven't": "hasn't"}
+PLURAL = {"am": "are", "was": "were", "wasn't": "weren't"}
+SAME_IN_THE_PAST = frozenset(
+    ("read", "put", "set", "cut", "hit", "let", "hurt", "quit", "spread", "shut", "cost")
+)
+HABIT = re.compile(r"\b(?:always|usually|often|sometimes|every|never|daily|each)\b", re.IGNORECASE)
+LAST_TIME = re.compile(r"\b(?:before|ago|on \w+ ?\d|in \d{4}|last|once|first)\b", re.IGNORECASE)
+# After these a base form stays one: infinitives, modals, do-support, causatives and perception.
+GOVERNS = re.compile(
+    r"\b(?:can|could|will|would|should|might|may|must|do|does|did|let|lets|makes?|made|helps?|"
+    r"helped|watch|watched|see|saw|cannot)\b|n't\b|'ll\b|'d\b",
+    re.IGNORECASE,
+)
+NEW_CLAUSE = re.compile(r"[.;:\u2013]|\s-\s|\b(?:that|who|which|when|while|if|because|where|how)\b")
+JOINED_VERB = re.compile(
+    r"(?P<lead>\b(?:and|but|or|then)(?: also| then| just| really)? )(?P<verb>[a-z]+)"
+)
+VERBAL = re.compile(r"^ (?:a|an|the|my|it|them|him|her|to|how|for|on|in|at|with|some|being|when)\b")
+
+
+def agreeing_clause(short: str, after: str, singular: bool) -> str | None:
+    """What follows a subject that stood as "I" or "we", its verbs agreeing with the new subject.
+
+    `short` is the contraction ("'m"), `after` the text behind it, `singular` whether the new
+    subject takes "-s". None where the verb is not known.
+    """
+    if short:
+        head = _spelt_out(short, after, singular)
+        return head + (_joined(after, singular) if short in ("'m", "'ve") else after)
+    match = _first_verb(after)
+    if match is None:
+        return None
+    verb = _agreeing(match[1].lower(), after, singular)
+    if verb is None:
+        return None
+    rest = after[match.end() :]
+    governed = GOVERNS.search(match[1]) is not None
+    return f"{after[: match.start()]} {verb}" + (rest if governed else _joined(rest, singular))
+
+
+def _first_verb(after: str) -> re.Match[str] | None:
+    """The verb behind a subject, past adverbs; None where anything else comes first."""
+    place = 0
+    while match := NEXT_WORD.match(after, place):
+        if _is_verb(match[1]):
+            return match
+        if not _is_adverb(match[1].lower()):
+            return None
+        place = match.end()
+    return None
+
+
+def _spelt_out(short: str, after: str, singular: bool) -> str:
+    if short in ("'m", "'re"):
+        return " is" if singular else " are"
+    if short == "'ve":
+        return " has" if singular else " have"
+    if short == "'ll":
+        return " will"
+    words = [word for word in after.split() if not _is_adverb(word.lower())]
+    perfect = bool(words) and re.sub(r"\W", "", words[0].lower()) in past_participles() | {"better"}
+    # "I'd come" would be read as "had come" where the base form and the participle are one.
+    plain = bool(words) and words[0].lower() in base_verbs()
+    return " had" if perfect and not plain else " would"
+
+
+def _agreeing(verb: str, clause: str, singular: bool) -> str | None:
+    if not singular:
+        return PLURAL.get(verb, verb)
+    if verb in SINGULAR:
+        return SINGULAR[verb]
+    if verb in word_list("unchanged") or verb in past_forms():
+        return verb
+    if verb in SAME_IN_THE_PAST and not HABIT.search(clause):
+        return verb if is_past(clause) or LAST_TIME.search(clause) else None
+    return third_person_form(verb)
+
+
+def _joined(rest: str, singular: bool) -> str:
+    """The rest of a clause, with base forms joined by "and" made to agree as well."""
+    if not singular:
+        return rest
+    end = NEW_CLAUSE.search(rest)
+    clause = rest[: end.start()] if end else rest
+    for match in reversed(list(JOINED_VERB.finditer(clause))):
+        between = clause[: match.start()]
+        if not _takes_base(between) and _is_joined_verb(match["verb"], clause[match.end() :]):
+            inflected = match["lead"] + third_person_form(match["verb"])
+            clause = clause[: match.start()] + inflected + clause[match.end() :]
+    return clause + rest[end.start() :] if end else clause
+
+
+def _takes_base(between: str) -> bool:
+    infinitive = any(word in base_verbs() for word in re.findall(r"\bto (\w+)", between))
+    return infinitive or GOVERNS.search(between) is not None
+
+
+def _is_joined_verb(word: str, after: str) -> bool:
+    if word in SAME_IN_THE_PAST or word not in base_verbs():
+        return False
+    return word not in noun_like_verbs() or VERBAL.match(after) is not None
+
+
+def _is_verb(word: str) -> bool:
+    word = word.lower()
+    forms = (SINGULAR, word_list("unchanged"), past_forms(), base_verbs())
+    return any(word in known for known in forms) and word not in word_list("adverbs")
+
+
+def _is_adverb(word: str) -> bool:
+    return word in word_list("adverbs") or (word.endswith("ly") and word not in base_verbs())

@@ -1,0 +1,224 @@
+"""Ranking a shelf's memories for a query: dense, lexical, hybrid, and the dual path of Paper A.
+
+Every retriever returns a `Scoring`: weighted parts (n,) that add up to the score, the raw values
+they were made from, and which rows are allowed. One function turns it into hits. A query's scores
+depend on nothing but the query and the shelf. To add a retriever: a function and a line in
+`RETRIEVERS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from workbench.bank import Bank, Scores, rank_rows
+from workbench.errors import UsageError
+from workbench.priors import Occasion, prior_vector
+from workbench.schema import Hit, Recipe
+from workbench.shelf import Query, Shelf
+
+__all__ = ["RETRIEVERS", "Scoring", "retrieve", "score"]
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass
+class Scoring:
+    """Parts that add up to the score, raw values, and the rows that may be returned.
+
+    `notes` say what the recipe asked for and the shelf could not give.
+    """
+
+    parts: dict[str, Scores] = field(default_factory=dict)
+    raw: dict[str, Scores] = field(default_factory=dict)
+    allowed: Mask | None = None
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def total(self) -> Scores:
+        return np.sum(list(self.parts.values()), axis=0)
+
+    def forbid(self, mask: Mask | None) -> None:
+        """Keep only rows that `mask` (None: all) allows as well."""
+        if mask is not None:
+            self.allowed = mask if self.allowed is None else self.allowed & mask
+
+    def best(self, k: int) -> npt.NDArray[np.intp]:
+        return rank_rows(self.total, k, self.allowed)
+
+
+def retrieve(shelf: Shelf, query: Query, recipe: Recipe) -> tuple[Hit, ...]:
+    """The hits of one question: the top K_E of the shelf's bank and, on the dual path, the top
+    K_S of its semantic bank behind them (their ranks go on, their parts are their own).
+
+    A blank query, or an empty bank, finds nothing.
+    """
+    if query.vector is None or not len(shelf.bank):
+        episodic: tuple[Hit, ...] = ()
+    else:
+        scoring = score(shelf, query, recipe)
+        episodic = _hits(shelf.bank, scoring, scoring.best(recipe.k))
+    if recipe.retriever != "ppro" or query.vector is None or not len(shelf.semantic):
+        return episodic
+    scoring = semantic_scores(shelf, query)
+    rows = scoring.best(recipe.k_semantic)
+    return episodic + _hits(shelf.semantic, scoring, rows, first=len(episodic) + 1)
+
+
+def score(shelf: Shelf, query: Query, recipe: Recipe) -> Scoring:
+    """The episodic scores (n,) of a query that is not blank.
+
+    Raises UsageError for a retriever that doesn't exist or a lambda outside 0..1.
+    """
+    if recipe.retriever not in RETRIEVERS:
+        known = ", ".join(RETRIEVERS)
+        raise UsageError(f"unknown retriever {recipe.retriever!r}; known: {known}")
+    if not 0 <= recipe.lam <= 1:
+        raise UsageError(f"lambda must lie in 0..1, not {recipe.lam}")
+    scoring = RETRIEVERS[recipe.retriever](shelf, query, recipe)
+    if recipe.neighbours:
+        _lend_to_neighbours(shelf, scoring, recipe.neighbours)
+    scoring.forbid(shelf.existing(query.until))
+    return scoring
+
+
+def dense(shelf: Shelf, query: Query, recipe: Recipe) -> Scoring:
+    """cos(z, m) with z = lambda * e_q + (1 - lambda) * e_p, split into its two terms.
+
+    With lambda = 1, or without a prior, the score is cos(e_q, m) itself, bit for bit; with
+    lambda = 0 it is cos(e_p, m).
+    """
+    assert query.vector is not None
+    prior = prior_vector(recipe.prior, _occasion(shelf, query, recipe))
+    if prior is None:
+        cosines = shelf.bank.cosines(query.vector)[0]
+        scoring = Scoring({"query": cosines}, {"query": cosines})
+        if recipe.prior != "none":
+            scoring.notes.append(f"prior {recipe.prior} has nothing to say here: query only")
+        return scoring
+    to_query, to_prior = shelf.bank.cosines(query.vector, prior)
+    length = mixture_length(float(query.vector @ prior), recipe.lam)
+    return Scoring(
+        {
+            "query": recipe.lam * to_query / length,
+            "prior": (1 - recipe.lam) * to_prior / length,
+        },
+        {"query": to_query, "prior": to_prior},
+    )
+
+
+def mixture_length(cosine: float, lam: float) -> float:
+    """|lambda * e_q + (1 - lambda) * e_p| of two unit vectors with this cosine."""
+    if lam in (0, 1):
+        return 1.0
+    squared = lam**2 + (1 - lam) ** 2 + 2 * lam * (1 - lam) * cosine
+    return float(np.sqrt(max(squared, 1e-12)))
+
+
+def lexical(shelf: Shelf, query: Query, recipe: Recipe) -> Scoring:
+    """BM25 over the memories' texts; the prior has no part in it."""
+    scores = shelf.lexical.scores(query.text)
+    return Scoring({"lexical": scores}, {"lexical": scores})
+
+
+def hybrid(shelf: Shelf, query: Query, recipe: Recipe) -> Scoring:
+    """z-scored dense score + weight * z-scored BM25, each over this bank for this query."""
+    scoring = dense(shelf, query, recipe)
+    spread = _spread(scoring.total)
+    parts = {name: (part - part.mean()) / spread for name, part in scoring.parts.items()}
+    bm25 = shelf.lexical.scores(query.text)
+    parts["lexical"] = recipe.lexical_weight * (bm25 - bm25.mean()) / _spread(bm25)
+    return Scoring(parts, {**scoring.raw, "lexical": bm25}, notes=scoring.notes)
+
+
+def approximate(shelf: Shelf, query: Query, recipe: Recipe) -> Scoring:
+    """`dense` over candidates of the graph index only: four times K of them, at least 100."""
+    assert query.vector is not None
+    prior = prior_vector(recipe.prior, _occasion(shelf, query, recipe))
+    lam = 1.0 if prior is None else recipe.lam
+    other = query.vector if prior is None else prior
+    mixed = lam * query.vector + (1 - lam) * other
+    rows = shelf.bank.nearby(mixed / np.linalg.norm(mixed), max(4 * recipe.k, 100))
+    length = mixture_length(float(query.vector @ other), lam)
+    scoring = Scoring(allowed=np.zeros(len(shelf.bank), bool))
+    scoring.allowed[rows] = True  # type: ignore[index]
+    for name, vector, weight in (("query", query.vector, lam), ("prior", other, 1 - lam)):
+        cosines = np.zeros(len(shelf.bank))
+        cosines[rows] = shelf.bank.vectors[rows] @ vector
+        scoring.raw[name], scoring.parts[name] = cosines, weight * cosines / length
+    return scoring
+
+
+def ppro(shelf: Shelf, query: Query, recipe: Recipe) -> Scoring:
+    """The episodic path of Paper A: `dense`, a threshold on that cosine, and b for each
+    retrieval dimension that query and memory are both known to share (reconstructed)."""
+    scoring = dense(shelf, query, recipe)
+    if recipe.threshold is not None:
+        scoring.forbid(scoring.total >= recipe.threshold)
+    shared = np.asarray(
+        [query.dimensions.agreements(memory.dimensions) for memory in shelf.bank.memories],
+        np.float64,
+    )
+    if recipe.boost:
+        scoring.parts["boost"] = recipe.boost * shared
+    scoring.raw["dimensions"] = shared
+    return scoring
+
+
+def semantic_scores(shelf: Shelf, query: Query) -> Scoring:
+    """The semantic path: cos(e_q, m); no prior, no threshold, no boost."""
+    assert query.vector is not None
+    cosines = shelf.semantic.cosines(query.vector)[0]
+    return Scoring({"query": cosines}, {"query": cosines})
+
+
+Retriever = Callable[[Shelf, Query, Recipe], Scoring]
+
+RETRIEVERS: dict[str, Retriever] = {
+    "dense": dense,
+    "lexical": lexical,
+    "hybrid": hybrid,
+    "ppro": ppro,
+    "approximate": approximate,
+}
+
+
+def _lend_to_neighbours(shelf: Shelf, scoring: Scoring, weight: float) -> None:
+    """Add weight * (best score one turn before + best score one turn after) to every row."""
+    near = shelf.neighbourhood
+    total = scoring.total
+    best = np.full(int(near.group.max(initial=0)) + 1, -np.inf)
+    np.maximum.at(best, near.group, total)
+    best[0] = 0.0
+    scoring.parts["neighbours"] = weight * (best[near.before] + best[near.after])
+    scoring.raw["neighbours"] = best[near.before] + best[near.after]
+
+
+def _hits(
+    bank: Bank, scoring: Scoring, rows: npt.NDArray[np.intp], first: int = 1
+) -> tuple[Hit, ...]:
+    total = scoring.total
+    return tuple(
+        Hit(
+            memory=bank.memories[row],
+            rank=rank,
+            score=float(total[row]),
+            parts={name: float(part[row]) for name, part in scoring.parts.items()},
+            raw={name: float(value[row]) for name, value in scoring.raw.items()},
+        )
+        for rank, row in enumerate(rows, start=first)
+    )
+
+
+def _occasion(shelf: Shelf, query: Query, recipe: Recipe) -> Occasion:
+    assert query.vector is not None
+    return Occasion(query.vector, shelf, query.people, seed=recipe.seed)
+
+
+def _spread(values: Scores) -> float:
+    """Standard deviation, or 1 where all values are equal (z-scores are then all 0)."""
+    deviation = float(values.std())
+    return deviation if deviation > 1e-12 else 1.0

@@ -1,0 +1,100 @@
+"""A shelf: everything that one scope offers to a question, ready to be ranked.
+
+It holds the episodic bank that is ranked, the semantic bank, the banks of other kinds of memory
+(for centroids) and the profiles of everyone whose profile a prior or a control may need.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from workbench.bank import Bank
+from workbench.embed import Vectors
+from workbench.errors import UsageError
+from workbench.lexical import LexicalIndex
+from workbench.schema import Dimensions, Profile
+
+__all__ = ["Neighbourhood", "ProfileVectors", "Query", "Shelf"]
+
+
+@dataclass(frozen=True)
+class ProfileVectors:
+    """A profile with the vectors of its facts (f, d) and of its text (d,), None where empty."""
+
+    profile: Profile
+    facts: Vectors
+    text: npt.NDArray[np.float32] | None
+
+
+@dataclass(frozen=True)
+class Query:
+    """A question as the retriever sees it: nothing of its gold.
+
+    `vector` (d,) is None for a blank question, which finds nothing.
+    """
+
+    text: str
+    vector: npt.NDArray[np.float32] | None
+    people: tuple[str, ...] = ()
+    dimensions: Dimensions = Dimensions()
+    until: str | None = None
+
+
+@dataclass(frozen=True)
+class Neighbourhood:
+    """For each row of a bank, the groups of rows one place before and after it in its session.
+
+    Rows of one place (several facts of one turn) form a group; group 0 is "nobody".
+    """
+
+    group: npt.NDArray[np.intp]
+    before: npt.NDArray[np.intp]
+    after: npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Shelf:
+    """One scope's banks and people. `positions` is the reading order of its turns."""
+
+    scope: str
+    bank: Bank
+    semantic: Bank
+    sources: dict[str, Bank] = field(default_factory=dict)
+    people: dict[str, ProfileVectors] = field(default_factory=dict)
+    strangers: tuple[ProfileVectors, ...] = ()
+    positions: dict[str, int] = field(default_factory=dict)
+
+    @cached_property
+    def lexical(self) -> LexicalIndex:
+        return LexicalIndex(memory.text for memory in self.bank.memories)
+
+    @cached_property
+    def neighbourhood(self) -> Neighbourhood:
+        places = [(memory.session, memory.place) for memory in self.bank.memories]
+        groups = {place: number for number, place in enumerate(dict.fromkeys(places), start=1)}
+
+        def group_at(step: int) -> npt.NDArray[np.intp]:
+            found = [groups.get((session, place + step), 0) for session, place in places]
+            return np.asarray(found, dtype=np.intp)
+
+        return Neighbourhood(group_at(0), group_at(-1), group_at(1))
+
+    def person(self, name: str) -> str:
+        """The name itself, where it is one of this scope's people."""
+        if name not in self.people:
+            known = ", ".join(self.people) or "nobody"
+            raise UsageError(f"{name!r} is nobody of {self.scope!r}; its people are: {known}")
+        return name
+
+    def existing(self, until: str | None) -> npt.NDArray[np.bool_] | None:
+        """Mask (n,) of memories whose sources had all been said at turn `until`."""
+        if until is None:
+            return None
+        last = self.positions[until]
+        return np.asarray(
+            [max(self.positions[s] for s in m.sources) <= last for m in self.bank.memories], bool
+        )

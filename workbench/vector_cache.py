@@ -1,0 +1,106 @@
+"""Vectors that were computed before, keyed by everything they depend on.
+
+One SQLite file in write-ahead mode: many readers and several writers at once are ordinary use. A
+row that is damaged (wrong length or checksum) is a miss. Texts themselves are not stored.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from workbench.errors import WorkspaceError
+
+__all__ = ["VectorCache"]
+
+BUSY_SECONDS = 60.0
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS vectors (
+    text BLOB NOT NULL, prompt TEXT NOT NULL, fingerprint TEXT NOT NULL,
+    vector BLOB NOT NULL, checksum INTEGER NOT NULL,
+    PRIMARY KEY (text, prompt, fingerprint)
+) WITHOUT ROWID
+"""
+
+
+class VectorCache:
+    """The vector cache of a workspace (`ROOT/cache/vectors.sqlite`)."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.path = folder / "vectors.sqlite"
+        try:
+            self._database = sqlite3.connect(self.path, timeout=BUSY_SECONDS)
+            self._database.execute("PRAGMA journal_mode=WAL")
+            self._database.execute("PRAGMA secure_delete=ON")
+            with self._database:
+                self._database.execute(SCHEMA)
+        except sqlite3.DatabaseError as error:
+            raise WorkspaceError(
+                f"vector cache {self.path} is unusable ({error}); delete it, nothing else is lost"
+            ) from error
+
+    def read(
+        self, fingerprint: str, prompt: str, texts: Sequence[str]
+    ) -> dict[str, npt.NDArray[np.float32]]:
+        """The vectors that are there, by text."""
+        by_key = {_key(text): text for text in texts}
+        found = {}
+        for keys in _batches(by_key, 500):
+            marks = ",".join("?" * len(keys))
+            rows = self._database.execute(
+                "SELECT text, vector, checksum FROM vectors "
+                f"WHERE text IN ({marks}) AND prompt = ? AND fingerprint = ?",
+                (*keys, prompt, fingerprint),
+            )
+            for key, blob, checksum in rows:
+                if len(blob) % 4 == 0 and blob and zlib.crc32(blob) == checksum:
+                    found[by_key[key]] = np.frombuffer(blob, dtype="<f4").astype(np.float32)
+        return found
+
+    def write(
+        self, fingerprint: str, prompt: str, vectors: Mapping[str, npt.NDArray[np.float32]]
+    ) -> None:
+        """Keep vectors by text, all of them or, where the process dies, none."""
+
+        def rows() -> Iterator[tuple[bytes, str, str, bytes, int]]:
+            for text, vector in vectors.items():
+                blob = vector.astype("<f4").tobytes()
+                yield _key(text), prompt, fingerprint, blob, zlib.crc32(blob)
+
+        with self._database:
+            self._database.executemany(
+                "INSERT OR REPLACE INTO vectors VALUES (?, ?, ?, ?, ?)", rows()
+            )
+
+    def forget(self, texts: Iterable[str]) -> None:
+        """Remove the vectors of texts, whatever embedder and prompt made them."""
+        with self._database:
+            self._database.executemany(
+                "DELETE FROM vectors WHERE text = ?", ((_key(text),) for text in texts)
+            )
+        self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def __len__(self) -> int:
+        return int(self._database.execute("SELECT count(*) FROM vectors").fetchone()[0])
+
+    def close(self) -> None:
+        self._database.close()
+
+
+def _batches(keys: Iterable[bytes], size: int) -> Iterator[tuple[bytes, ...]]:
+    """SQLite bounds the number of values in one statement."""
+    rest = iter(keys)
+    while batch := tuple(islice(rest, size)):
+        yield batch
+
+
+def _key(text: str) -> bytes:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
