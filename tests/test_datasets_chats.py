@@ -373,11 +373,11 @@ def test_a_grown_export_keeps_turn_ids(imported: Importer) -> None:
 
 @pytest.mark.parametrize("order", [1, -1])
 def test_the_newest_copy_of_a_chat_counts(imported: Importer, order: int) -> None:
-    old = chat({"a": node(None)}, "a", update_time=1)
+    old = chat({"a": node(None), "z": node("a")}, "z", update_time=1)
     new = chat({"a": node(None), "b": node("a"), "s": node("b", "", "system")}, "b", update_time=2)
     dataset, log = imported(chatgpt, [old, new][::order])
     assert [turn.id for turn in only(dataset).turns] == ["a", "b"]
-    assert log.counts == Counter(read=4, written=2, skipped=2)
+    assert log.counts == Counter(read=5, written=2, skipped=3)
 
 
 @pytest.mark.parametrize("loader", [chatgpt, claude, librechat])

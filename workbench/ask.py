@@ -79,11 +79,12 @@ def find_person(
         for person in people
         if within in (None, scope)
     ]
-    wanted = (user or "").strip()
+    wanted = None if user is None else user.strip()
     found = [
         (scope, person)
         for scope, person in everyone
-        if wanted in ("", f"{scope}/{person}") or wanted.casefold() == person.casefold()
+        if wanted in (None, f"{scope}/{person}")
+        or (wanted is not None and wanted.casefold() == person.casefold())
     ]
     if len(found) == 1:
         return found[0][0], (found[0][1],)

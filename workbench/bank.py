@@ -147,7 +147,9 @@ def rank_rows(scores: Scores, k: int, allowed: npt.NDArray[np.bool_] | None = No
 def bank_files(banks: Iterable[Bank], stem: str) -> dict[str, Content]:
     """`STEM.jsonl` (memories, scope by scope) and `STEM.npy` (their vectors, in that order)."""
     kept = list(banks)
-    matrix = np.concatenate([bank.vectors for bank in kept]) if kept else np.empty((0, 0))
+    matrix = (
+        np.concatenate([bank.vectors for bank in kept]) if kept else np.empty((0, 0), np.float32)
+    )
     return {
         f"{stem}.jsonl": encode_jsonl(memory for bank in kept for memory in bank.memories),
         f"{stem}.npy": lambda path: save_matrix(path, matrix),

@@ -7,10 +7,10 @@ that is killed and started again embeds nothing twice.
 from __future__ import annotations
 
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -30,6 +30,7 @@ KINDS = ("turns", "observations", "facts")
 TAU_CLUSTER = 0.85  # Paper A: cosine above which episodic memories are aggregated
 
 Progress = Callable[[str, int, int], None]
+T = TypeVar("T")
 
 
 class Build:
@@ -46,7 +47,7 @@ class Build:
         self.dataset, self.kind = dataset, kind
         self.embedder, self.cached, self.progress = embedder, cached, progress
         self.left_out: Counter[str] = Counter()
-        self.seconds: Counter[str] = Counter()
+        self.seconds: defaultdict[str, float] = defaultdict(float)
         self.embedded = 0
 
     def make(self) -> tuple[dict[str, Content], dict[str, Any]]:
@@ -151,7 +152,7 @@ class Build:
         self.embedded += new
         return rows
 
-    def _timed(self, what: str, work: Callable[[], Any]) -> Any:
+    def _timed(self, what: str, work: Callable[[], T]) -> T:
         began = time.perf_counter()
         try:
             return work()

@@ -25,7 +25,9 @@ class Embedder(Protocol):
     """What the rest of the workbench asks of an embedder."""
 
     name: str
-    threshold: float | None
+
+    @property
+    def threshold(self) -> float | None: ...
 
     @property
     def fingerprint(self) -> str: ...

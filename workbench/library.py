@@ -9,13 +9,12 @@ forgotten, stays behind.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 
 from workbench import memory as memory_package
@@ -31,7 +30,10 @@ from workbench.shelf import ProfileVectors, Shelf
 from workbench.vector_cache import VectorCache
 from workbench.workspace import Workspace, read_manifest, remove_folder, verify_folder
 
-__all__ = ["BankSet", "drop_stale", "open_banks"]
+__all__ = ["BankSet", "Progress", "drop_stale", "open_banks", "stale"]
+
+Progress = Callable[[str, int, int], None]
+
 
 @dataclass(frozen=True)
 class BankSet:
@@ -132,14 +134,19 @@ def open_banks(
     return _load(folder, dataset, opened, cached)
 
 
-def drop_stale(workspace: Workspace, name: str) -> list[str]:
-    """Remove every bank set that other content of a dataset was remembered in; their ids."""
+def stale(workspace: Workspace, name: str) -> list[str]:
+    """Ids of the bank sets that were made from other content of a dataset than is in force."""
     content = _content(store.info(workspace, name))
-    dropped = [
+    return [
         key
         for key, manifest in workspace.manifests("banks").items()
         if manifest["dataset"] == name and manifest["content"] != content
     ]
+
+
+def drop_stale(workspace: Workspace, name: str) -> list[str]:
+    """Remove a dataset's stale bank sets; returns their ids."""
+    dropped = stale(workspace, name)
     for key in dropped:
         remove_folder(workspace.folder("banks", key))
     return dropped

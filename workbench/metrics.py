@@ -1,4 +1,4 @@
-"""Evidence measures, pure: ranks of a question's evidence in, values out (Paper A, Evidence recall).
+"""Evidence measures, pure: ranks of a question's evidence in, values out (Paper A).
 
 A question is measured where some of its evidence resolves to existing turns. The others are
 excluded and counted, by reason; unresolved references leave the denominator.
@@ -13,6 +13,7 @@ from workbench.errors import DataError
 from workbench.schema import Question, Record
 
 __all__ = ["MEASURES", "Measured", "evidence_ranks", "exclusion", "summarise"]
+
 
 class Measured(Record, frozen=True, kw_only=True):
     """One question's evidence: the rank of the first memory that has each turn among its
@@ -96,9 +97,7 @@ def summarise(measured: Sequence[Measured], ks: Sequence[int]) -> dict[str, obje
     }
 
 
-def _means(
-    measured: Sequence[Measured], ks: Sequence[int]
-) -> dict[str, dict[str, float | None]]:
+def _means(measured: Sequence[Measured], ks: Sequence[int]) -> dict[str, dict[str, float | None]]:
     return {
         name: {str(k): _mean(measure(k, question.ranks) for question in measured) for k in ks}
         for name, measure in MEASURES.items()

@@ -82,14 +82,19 @@ def centroid(occasion: Occasion) -> Vector | None:
         raise UsageError(
             f"no {source!r} in {occasion.shelf.scope!r} to take a centroid of; there are: {known}"
         )
-    return _mean(occasion.shelf.sources[source].vectors)
+    vectors = occasion.shelf.sources[source].vectors
+    return occasion.shelf.once(("centroid", source), lambda: _mean(vectors))
 
 
 def speaker(occasion: Occasion) -> Vector | None:
     """Mean vector of what the people themselves said."""
-    bank = occasion.shelf.bank
-    own = [row for row, memory in enumerate(bank.memories) if memory.owner in occasion.people]
-    return _mean(bank.vectors[own])
+    bank, people = occasion.shelf.bank, occasion.people
+
+    def own() -> Vector | None:
+        rows = [row for row, memory in enumerate(bank.memories) if memory.owner in people]
+        return _mean(bank.vectors[rows])
+
+    return occasion.shelf.once(("speaker", people), own)
 
 
 def other_user(occasion: Occasion) -> Vector | None:

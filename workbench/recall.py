@@ -75,7 +75,9 @@ def measure_recall(
     memories put in front of it; and the retriever's notes, counted."""
     vectors = banks.queries(question.text for question in questions)
     shelf_of = cache(partial(banks.shelf, sources=sources))
-    episodic, both, notes = [], [], Counter[str]()
+    episodic: list[Measured] = []
+    both: list[Measured] = []
+    notes = Counter[str]()
     for done, (question, vector) in enumerate(zip(questions, vectors, strict=True), start=1):
         shelf = shelf_of(question.scope)
         query = query_of(question, vector)
@@ -93,9 +95,7 @@ def measure_recall(
 
 def query_of(question: Question, vector: Any) -> Query:
     """The question without its gold."""
-    return Query(
-        question.text, vector, question.people, of_question(question.text), question.until
-    )
+    return Query(question.text, vector, question.people, of_question(question.text), question.until)
 
 
 def effective(banks: BankSet, recipe: Recipe) -> tuple[Recipe, list[str]]:
@@ -115,9 +115,7 @@ def centroid_sources(
     name, _, source = prior.partition(":")
     if name != "centroid" or source in ("", banks.manifest["memories"]):
         return {}
-    made = open_banks(
-        workspace, banks.dataset.name, source, banks.manifest["embedder"], progress
-    )
+    made = open_banks(workspace, banks.dataset.name, source, banks.manifest["embedder"], progress)
     return {source: made}
 
 

@@ -39,7 +39,8 @@ class Scoring:
 
     @property
     def total(self) -> Scores:
-        return np.sum(list(self.parts.values()), axis=0)
+        total: Scores = np.sum(list(self.parts.values()), axis=0)
+        return total
 
     def forbid(self, mask: Mask | None) -> None:
         """Keep only rows that `mask` (None: all) allows as well."""
@@ -78,6 +79,9 @@ def score(shelf: Shelf, query: Query, recipe: Recipe) -> Scoring:
         raise UsageError(f"unknown retriever {recipe.retriever!r}; known: {known}")
     if not 0 <= recipe.lam <= 1:
         raise UsageError(f"lambda must lie in 0..1, not {recipe.lam}")
+    weights = (recipe.boost, recipe.lexical_weight, recipe.neighbours, recipe.threshold or 0.0)
+    if not np.isfinite(weights).all():
+        raise UsageError(f"weights and threshold must be finite numbers, not {weights}")
     scoring = RETRIEVERS[recipe.retriever](shelf, query, recipe)
     if recipe.neighbours:
         _lend_to_neighbours(shelf, scoring, recipe.neighbours)
@@ -158,10 +162,7 @@ def ppro(shelf: Shelf, query: Query, recipe: Recipe) -> Scoring:
     scoring = dense(shelf, query, recipe)
     if recipe.threshold is not None:
         scoring.forbid(scoring.total >= recipe.threshold)
-    shared = np.asarray(
-        [query.dimensions.agreements(memory.dimensions) for memory in shelf.bank.memories],
-        np.float64,
-    )
+    shared = shelf.agreements(query.dimensions)
     if recipe.boost:
         scoring.parts["boost"] = recipe.boost * shared
     scoring.raw["dimensions"] = shared

@@ -87,9 +87,7 @@ class Dialogue(Record, frozen=True, kw_only=True):
     @property
     def people(self) -> tuple[str, ...]:
         """Speakers in order of appearance, without the assistant and its tools."""
-        return tuple(
-            dict.fromkeys(t.speaker for t in self.turns if t.role in ("person", "user"))
-        )
+        return tuple(dict.fromkeys(t.speaker for t in self.turns if t.role in ("person", "user")))
 
 
 class Gold(Record, frozen=True, kw_only=True):

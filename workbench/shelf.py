@@ -6,8 +6,10 @@ It holds the episodic bank that is ranked, the semantic bank, the banks of other
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +21,12 @@ from workbench.lexical import LexicalIndex
 from workbench.schema import Dimensions, Profile
 
 __all__ = ["Neighbourhood", "ProfileVectors", "Query", "Shelf"]
+
+
+T = TypeVar("T")
+
+# What a question asks for, where nothing is known of it.
+ANYTHING = Dimensions()
 
 
 @dataclass(frozen=True)
@@ -40,7 +48,7 @@ class Query:
     text: str
     vector: npt.NDArray[np.float32] | None
     people: tuple[str, ...] = ()
-    dimensions: Dimensions = Dimensions()
+    dimensions: Dimensions = ANYTHING
     until: str | None = None
 
 
@@ -67,6 +75,15 @@ class Shelf:
     people: dict[str, ProfileVectors] = field(default_factory=dict)
     strangers: tuple[ProfileVectors, ...] = ()
     positions: dict[str, int] = field(default_factory=dict)
+    _kept: dict[object, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    def once(self, key: object, make: Callable[[], T]) -> T:
+        """What `make` returns, made on the first call with this key only: for whatever depends
+        on the shelf but not on the question."""
+        if key not in self._kept:
+            self._kept[key] = make()
+        kept: T = self._kept[key]
+        return kept
 
     @cached_property
     def lexical(self) -> LexicalIndex:
@@ -82,6 +99,23 @@ class Shelf:
             return np.asarray(found, dtype=np.intp)
 
         return Neighbourhood(group_at(0), group_at(-1), group_at(1))
+
+    @cached_property
+    def dimensions(self) -> npt.NDArray[np.str_]:
+        """(n, 3) tense, subjectivity and certainty of every memory."""
+        rows = [
+            (m.dimensions.tense, m.dimensions.subjectivity, m.dimensions.certainty)
+            for m in self.bank.memories
+        ]
+        return np.asarray(rows, dtype="U11").reshape(len(rows), 3)
+
+    def agreements(self, asked: Dimensions) -> npt.NDArray[np.float64]:
+        """(n,) number of dimensions, 0..3, that are known and equal in memory and question."""
+        shared = np.zeros(len(self.bank))
+        for column, value in enumerate((asked.tense, asked.subjectivity, asked.certainty)):
+            if value != "unknown":
+                shared += self.dimensions[:, column] == value
+        return shared
 
     def person(self, name: str) -> str:
         """The name itself, where it is one of this scope's people."""

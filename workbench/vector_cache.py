@@ -29,6 +29,10 @@ CREATE TABLE IF NOT EXISTS vectors (
 ) WITHOUT ROWID
 """
 
+READ = """
+SELECT text, vector, checksum FROM vectors WHERE text IN (KEYS) AND prompt = ? AND fingerprint = ?
+"""
+
 
 class VectorCache:
     """The vector cache of a workspace (`ROOT/cache/vectors.sqlite`)."""
@@ -55,11 +59,7 @@ class VectorCache:
         found = {}
         for keys in _batches(by_key, 500):
             marks = ",".join("?" * len(keys))
-            rows = self._database.execute(
-                "SELECT text, vector, checksum FROM vectors "
-                f"WHERE text IN ({marks}) AND prompt = ? AND fingerprint = ?",
-                (*keys, prompt, fingerprint),
-            )
+            rows = self._database.execute(READ.replace("KEYS", marks), (*keys, prompt, fingerprint))
             for key, blob, checksum in rows:
                 if len(blob) % 4 == 0 and blob and zlib.crc32(blob) == checksum:
                     found[by_key[key]] = np.frombuffer(blob, dtype="<f4").astype(np.float32)

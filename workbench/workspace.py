@@ -64,7 +64,7 @@ class Workspace:
         parent = self.folder(kind)
         for piece in name.split("/")[:-1]:
             parent = parent / check_name(piece)
-        target = parent / check_name(name.split("/")[-1])
+        target = parent / check_name(name.rsplit("/", maxsplit=1)[-1])
         if read_manifest(target) is not None and not verify_folder(target):
             return target
         parent.mkdir(parents=True, exist_ok=True)

@@ -64,7 +64,7 @@ LOADERS: dict[str, Format] = {
 }
 
 
-class ImportReport(Record, frozen=True, kw_only=True):
+class ImportReport(Record, frozen=True, kw_only=True, omit_defaults=False):
     """What an import did. `counts` holds dialogues, sessions, turns, questions and observations of
     the import; read, written, skipped, repaired, unresolved and failed records; imported, updated
     and unchanged ones as against what the workspace held before; and what the format adds."""

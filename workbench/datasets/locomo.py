@@ -77,8 +77,10 @@ def named_people(text: str, dialogue: Dialogue) -> tuple[str, ...]:
 
 def _is_locomo(document: Document) -> bool:
     data = document.peek()
-    first = data[0] if isinstance(data, list) and data else data
-    return isinstance(first, dict) and {"sample_id", "conversation"} <= first.keys()
+    records = data if isinstance(data, list) else [data]
+    return any(
+        isinstance(one, dict) and {"sample_id", "conversation"} <= one.keys() for one in records
+    )
 
 
 def _documents(source: Source, log: ImportLog) -> list[Document]:

@@ -130,4 +130,4 @@ def _remark_on_fields(raw: dict[str, Any], where: str, log: ImportLog) -> None:
     for field, count in sorted(fields.items()):
         log.warn(where, f"the unknown field {field!r} of {count} turns was left out")
     if bare:
-        log.warn(where, f"{len(bare)} turns have img_url but no blip_caption", ", ".join(bare))
+        log.warn(where, f"turns with img_url but no blip_caption: {len(bare)}", ", ".join(bare))

@@ -97,8 +97,11 @@ def parse_time(text: str | None) -> datetime | None:
 
 def _is_longmemeval(document: Document) -> bool:
     data = document.peek()
-    first = data[0] if isinstance(data, list) and data else data
-    return isinstance(first, dict) and {"question_id", "haystack_sessions"} <= first.keys()
+    records = data if isinstance(data, list) else [data]
+    return any(
+        isinstance(one, dict) and {"question_id", "haystack_sessions"} <= one.keys()
+        for one in records
+    )
 
 
 def _records(source: Source, log: ImportLog) -> Iterator[tuple[str, Any]]:

@@ -25,6 +25,8 @@ __all__ = ["LICENCE", "load", "read_options", "recognises"]
 LICENCE = "MIT"
 QUESTIONS = "questions"
 CONTEXTS = "shared_contexts"
+# What messages begin with where it only repeats their role.
+PREFIXES = {"user": "User: ", "assistant": "Assistant: ", "system": ""}
 
 
 class _Row(msgspec.Struct):
@@ -68,9 +70,8 @@ def load(source: Source, name: str, log: ImportLog) -> Dataset:
     for document in source.documents:
         if document not in asked and document not in held:
             log.warn(document.name, "not a PersonaMem file; left out")
-    held = held or _contexts_beside(source, log)
     contexts: dict[str, _Context] = {}
-    for document in held:
+    for document in held or _contexts_beside(source, log):
         _read_contexts(document, contexts, log)
     questions: dict[str, Question] = {}
     for document in asked:
@@ -93,20 +94,25 @@ def read_options(raw: str | list[str]) -> tuple[str, ...]:
         return tuple(raw)
     try:
         options = json.loads(raw)
-    except ValueError:
-        try:
-            options = ast.literal_eval(raw)
-        except (ValueError, SyntaxError, MemoryError, RecursionError) as error:
-            raise DataError("all_options is neither a JSON list nor a Python one") from error
+    except (ValueError, RecursionError):
+        options = _python_literal(raw)
     if not isinstance(options, list) or not all(isinstance(option, str) for option in options):
         raise DataError("all_options is not a list of texts")
     return tuple(options)
 
 
+def _python_literal(text: str) -> Any:
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError) as error:
+        raise DataError("all_options is neither a JSON list nor a Python one") from error
+
+
 def _has_questions(document: Document) -> bool:
     data = None if document.name.endswith(".jsonl") else document.peek()
-    first = data[0] if isinstance(data, list) and data else None
-    return isinstance(first, dict) and {"shared_context_id", "all_options"} <= first.keys()
+    keys = {"shared_context_id", "all_options"}
+    rows = data if isinstance(data, list) else []
+    return any(isinstance(row, dict) and keys <= row.keys() for row in rows)
 
 
 def _has_contexts(document: Document) -> bool:
@@ -182,14 +188,9 @@ def _turn(message: _Message, session: str, index: int) -> Turn:
         session=session,
         speaker=message.role,
         role="tool" if message.role == "system" else message.role,
-        text=_without_prefix(message.content, message.role),
+        text=message.content.removeprefix(PREFIXES[message.role]),
         aside="system" if system else None,
     )
-
-
-def _without_prefix(text: str, role: str) -> str:
-    """The text without a leading "User: " or "Assistant: " that only repeats its role."""
-    return text.removeprefix(f"{role.capitalize()}: ")
 
 
 def _read_questions(
@@ -232,7 +233,7 @@ def _question(row: _Row, context: _Context, where: str, log: ImportLog) -> Quest
     return Question(
         id=row.question_id,
         scope=row.shared_context_id,
-        text=_without_prefix(row.user_question_or_message, "user"),
+        text=row.user_question_or_message.removeprefix(PREFIXES["user"]),
         category=row.question_type,
         people=("user",),
         gold=Gold(answer=_correct_option(options, row.correct_answer)),

@@ -31,7 +31,7 @@ class Dataset(Record, frozen=True, kw_only=True):
         return tuple(dict.fromkeys(dialogue.scope for dialogue in self.dialogues))
 
 
-class Problem(Record, frozen=True, kw_only=True):
+class Problem(Record, frozen=True, kw_only=True, omit_defaults=False):
     """One thing that a reader of the report should know. `where` locates it in the source
     ("locomo10.json: conv-42, question 88"), `raw` quotes it, shortened."""
 

@@ -1,0 +1,1 @@
+"""From dialogue to memories: turns, dated facts, clusters, profiles, dimensions."""

@@ -44,8 +44,8 @@ def agreeing_clause(short: str, after: str, singular: bool) -> str | None:
     subject takes "-s". None where the verb is not known.
     """
     if short:
-        head = _spelt_out(short, after, singular)
-        return head + (_joined(after, singular) if short in ("'m", "'ve") else after)
+        rest = _joined(after, singular) if short in ("'m", "'ve") else after
+        return None if rest is None else _spelt_out(short, after, singular) + rest
     match = _first_verb(after)
     if match is None:
         return None
@@ -53,8 +53,8 @@ def agreeing_clause(short: str, after: str, singular: bool) -> str | None:
     if verb is None:
         return None
     rest = after[match.end() :]
-    governed = GOVERNS.search(match[1]) is not None
-    return f"{after[: match.start()]} {verb}" + (rest if governed else _joined(rest, singular))
+    agreed = rest if GOVERNS.search(match[1]) else _joined(rest, singular)
+    return None if agreed is None else f"{after[: match.start()]} {verb}{agreed}"
 
 
 def _first_verb(after: str) -> re.Match[str] | None:
@@ -95,29 +95,30 @@ def _agreeing(verb: str, clause: str, singular: bool) -> str | None:
     return third_person_form(verb)
 
 
-def _joined(rest: str, singular: bool) -> str:
-    """The rest of a clause, with base forms joined by "and" made to agree as well."""
+def _joined(rest: str, singular: bool) -> str | None:
+    """The rest of a clause, with base forms joined by "and" made to agree as well.
+
+    None where a joined word may be a verb or a noun ("and lift weights", "and dance classes").
+    """
     if not singular:
         return rest
     end = NEW_CLAUSE.search(rest)
     clause = rest[: end.start()] if end else rest
     for match in reversed(list(JOINED_VERB.finditer(clause))):
-        between = clause[: match.start()]
-        if not _takes_base(between) and _is_joined_verb(match["verb"], clause[match.end() :]):
-            inflected = match["lead"] + third_person_form(match["verb"])
-            clause = clause[: match.start()] + inflected + clause[match.end() :]
+        word, after = match["verb"], clause[match.end() :]
+        if word not in base_verbs() or _takes_base(clause[: match.start()]):
+            continue
+        if word in noun_like_verbs() and not VERBAL.match(after):
+            if re.match(r" [a-z]", after):
+                return None
+            continue
+        clause = clause[: match.start("verb")] + third_person_form(word) + after
     return clause + rest[end.start() :] if end else clause
 
 
 def _takes_base(between: str) -> bool:
     infinitive = any(word in base_verbs() for word in re.findall(r"\bto (\w+)", between))
     return infinitive or GOVERNS.search(between) is not None
-
-
-def _is_joined_verb(word: str, after: str) -> bool:
-    if word in SAME_IN_THE_PAST or word not in base_verbs():
-        return False
-    return word not in noun_like_verbs() or VERBAL.match(after) is not None
 
 
 def _is_verb(word: str) -> bool:

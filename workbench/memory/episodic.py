@@ -26,7 +26,7 @@ class Extraction(Record, frozen=True, kw_only=True):
     """The memories of a dialogue in reading order, and how much was left out for which reason."""
 
     memories: tuple[Memory, ...] = ()
-    left_out: dict[str, int] = {}
+    left_out: dict[str, int] = msgspec.field(default_factory=dict)
 
 
 class Extractor(Protocol):

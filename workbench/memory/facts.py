@@ -19,7 +19,7 @@ from workbench.schema import Record
 __all__ = ["Fact", "facts_of_sentence"]
 
 # Beginnings that elide "I" or "I'm" and can hardly elide anything else.
-ELIDED_I = re.compile(r"^(?P<adverb>Just |Recently |Finally |Also |Actually )?(?P<verb>[A-Za-z]+)\b")
+ELIDED_I = re.compile(r"^(?:Just |Recently |Finally |Also |Actually )?(?P<verb>[A-Za-z]+)\b")
 ELIDED_AM = re.compile(
     r"^(?:Just |Currently |Still )?(?:going|planning|thinking|trying|working|hoping|learning|"
     r"considering|looking for|getting ready|preparing|researching)\b",
@@ -36,12 +36,19 @@ CONVERSATION = re.compile(
     re.IGNORECASE,
 )
 ASIDE = re.compile(
-    r"\s*(?:[-\u2013,]+)\s*(?:can't wait|loved? it|take a look|check it out|(?:it(?:'s| was) )?so fun|"
-    r"it was awesome|have a look|what a blast)[.!]*$",
+    r"\s*(?:[-\u2013,]+)\s*(?:can't wait|loved? it|take a look|check it out|"
+    r"(?:it(?:'s| was) )?so fun|it was awesome|have a look|what a blast)[.!]*$",
     re.IGNORECASE,
 )
 OWN_PART = re.compile(r"^(?:I|My)\b")
-PARTIAL = frozenset(("about the other person", "dangling reference", "not about the speaker"))
+PARTIAL = frozenset(
+    (
+        "about the other person",
+        "dangling reference",
+        "no subject of its own",
+        "not about the speaker",
+    )
+)
 RELATION = re.compile(
     r"^(?:My|Our) (?P<noun>(?:(?!and )[a-z-]+ ){0,2}?(?P<who>[a-z-]+))"
     r"(?:,? (?P<name>[A-Z][a-z]+))?(?P<rest>(?!\w|').*)"

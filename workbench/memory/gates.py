@@ -21,7 +21,9 @@ from workbench.memory.words import (
 
 __all__ = ["reason_left_out"]
 
-LEAST_WORDS, MOST_WORDS = 4, 60
+LEAST_WORDS, MOST_WORDS = 3, 60
+LEAST_WORDS_WITHOUT_I = 4
+LASTING_STATE = re.compile(r"I'm ([\w-]+)\W*", re.IGNORECASE)
 WORD = re.compile(r"[A-Za-z\u00c0-\u024f][\w'\u00c0-\u024f-]*")
 FIRST_PERSON = re.compile(r"\b(?:I|me|my|mine|myself|we|us|our|ours|ourselves)\b", re.IGNORECASE)
 OTHER_PERSON = re.compile(r"\b(?:you|your|yours|yourself|yourselves|y'all|ya)\b", re.IGNORECASE)
@@ -37,7 +39,8 @@ POINTING = re.compile(
     r"|\bthat (?:way|feeling|moment|kind|happens?|stuff|day|time|part|energy|spirit)\b"
     r"|\b(?:that|another|the|new|favou?rite|same) ones?\b(?! (?:of|day|who|with))"
     r"|\b(?:went|go|been|get|got|going|lived?|from|over|up|out|moved?|back) there\b"
-    r"|\bthere(?=[.!]|$)|\bhere\b(?! in\b)|\b(?:do|did|think|hope|say|said|told|feel) so(?=[.,!]|$)"
+    r"|\bthere(?=[.!]|$)|\bhere\b(?! in\b)"
+    r"|\b(?:do|did|think|hope|say|said|told|feel) so(?=[.,!]|$)"
     r"|\bdo(?:ing)? (?:it|the same)\b|\bkeep it\b|\b(?:love|like|loved|enjoy|felt) it\b(?! when)"
     r"|\b(?:been|be) one\b|\b(?:tomorrow|yesterday|tonight)'s\b",
     re.IGNORECASE,
@@ -45,19 +48,20 @@ POINTING = re.compile(
 # Beginnings without a subject of their own, where what is said of "me" is said of something before.
 HEADLESS = re.compile(
     r"^(?:much|since|almost|as|like|especially|because|which|been|not|such|of|for|to|with|by|even|"
-    r"from|or|than|that's|plus|every time|only|still|won't|can't|don't|didn't|(?:an?|another) \w+ to|"
-    r"far|what|pretty|so|super|too|more|totally)\b(?!.*, (?:I|we|my)\b)",
+    r"from|or|than|that's|plus|every time|only|still|won't|can't|don't|didn't|"
+    r"(?:an?|another) \w+ to|far|what|pretty|so|super|too|more|totally)\b(?!.*, (?:I|we|my)\b)",
     re.IGNORECASE,
 )
 # "We" and "our" that mean people in general, or both who are talking.
 GENERAL_WE = re.compile(
-    r"^(?:We(?:'re| are|'ve)? (?:all|can|know|need|deserve|come|have come|make|make)\b|Our (?!own))",
+    r"^(?:We(?:'re| are|'ve)? (?:all|can|know|need|deserve|come|have come|make)\b|Our (?!own))",
     re.IGNORECASE,
 )
 # "It" that stands for a clause which follows needs nothing before it.
 EXPLETIVE = re.compile(
     r"\bit(?:'s| is| was| can be| would be| feels| felt)(?: \w+ly| so| really| very| been)? "
-    r"(?:\w+) (?:to|that|when|how)\b|\b(?:makes?|made|find|finds|found) it (?:\w+ )?\w+ (?:to|for)\b"
+    r"(?:\w+) (?:to|that|when|how)\b"
+    r"|\b(?:makes?|made|finds?|found) it (?:\w+ )?\w+ (?:to|for)\b"
     r"|\bit(?:'s| has) been\b|\bit (?:takes?|took|turns?|turned)\b",
     re.IGNORECASE,
 )
@@ -66,7 +70,7 @@ HE_OR_SHE = re.compile(r"(?:s?he|him|hers?|his)(?:'\w+)?")
 THEY = re.compile(r"(?:they|them|theirs?)(?:'\w+)?")
 # A verb follows these.
 SUBJECTS = frozenset(
-    ("i", "we", "they", "to", "i'm", "we're", "am", "is", "are", "was", "were", "been", "be", "keep")
+    ("i", "we", "they", "to", "i'm", "we're", "am", "is", "are", "was", "were", "been", "keep")
 )
 IT = re.compile(r"its?(?:'\w+)?")
 
@@ -162,7 +166,11 @@ def _pleasantries() -> tuple[re.Pattern[str], ...]:
 
 
 def _is_too_short(sentence: str) -> bool:
-    return len(WORD.findall(sentence)) < LEAST_WORDS
+    state = LASTING_STATE.fullmatch(sentence)
+    if state:
+        return state[1].lower() not in word_list("states")
+    least = LEAST_WORDS if sentence.startswith("I ") else LEAST_WORDS_WITHOUT_I
+    return len(WORD.findall(sentence)) < least
 
 
 def _is_too_long(sentence: str) -> bool:

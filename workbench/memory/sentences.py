@@ -75,7 +75,8 @@ def _address_patterns(people: tuple[str, ...]) -> tuple[re.Pattern[str], re.Patt
     lead = re.compile(
         rf"(?:(?:{_lead_ins()})\b(?:,? (?:{address})\b)?|(?:{address})\b)"
         rf"\s*(?:[,:;!.\u2013]|-+ |\s-)\s*"
-        rf"|(?:and|but|so(?! far)|also|plus|oh|well|yeah|yep|wow|then|anyway|actually|honestly)\b,?\s+",
+        r"|(?:and|but|so(?! far)|also|plus|oh|well|yeah|yep|wow|then|anyway|actually|honestly)\b"
+        r",?\s+",
         re.IGNORECASE,
     )
     trail = rf",\s*(?:{address}|too|though|you know|haha|lol|btw)\s*(?=[.!?]*$)"

@@ -30,9 +30,9 @@ def word_list(name: str) -> frozenset[str]:
 
 
 @cache
-def phrase_list(name: str) -> tuple[str, ...]:
-    """The lines of `lexicon/NAME.txt` in order."""
-    return tuple(_lines(name))
+def phrase_list(name: str, suffix: str = ".txt") -> tuple[str, ...]:
+    """The lines of `lexicon/NAME.txt` in order, without comments."""
+    return tuple(_lines(name, suffix))
 
 
 @cache
@@ -95,6 +95,7 @@ def third_person_forms() -> frozenset[str]:
     return frozenset(third_person_form(base) for base in base_verbs())
 
 
-def _lines(name: str) -> list[str]:
-    text = files("workbench.memory").joinpath("lexicon", f"{name}.txt").read_text(encoding="utf-8")
-    return [line for line in text.splitlines() if line and not line.startswith("#")]
+def _lines(name: str, suffix: str = ".txt") -> list[str]:
+    path = files("workbench.memory").joinpath("lexicon", name + suffix)
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return [line for line in lines if line and not line.startswith("#")]

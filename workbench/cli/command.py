@@ -1,0 +1,163 @@
+"""Turning a function into a command: the options that all share, recipes, errors, exit codes."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from typing import Annotated, Any, get_type_hints
+
+import msgspec
+import typer
+
+from workbench.cli.output import Output, write_json
+from workbench.errors import WorkbenchError
+from workbench.schema import Recipe
+from workbench.workspace import Workspace
+
+__all__ = ["PARTIAL", "RECIPE_HELP", "command", "main"]
+
+PARTIAL = 3
+INTERNAL = 70
+INTERRUPTED = 130
+
+RECIPE_HELP = {
+    "memories": "What is remembered: turns, observations or facts.",
+    "embedder": "minilm, mpnet, bge, a model id or a folder; add +bf16 or +openvino for speed.",
+    "retriever": "dense, lexical, hybrid, ppro or approximate.",
+    "prior": "none, profile, facts, centroid:SOURCE, speaker; or a control: other-user, "
+    "everyone, shuffled, random, each :facts or :profile.",
+    "lam": "Weight of the query against the prior, 0..1; 1 is query only.",
+    "k": "How many memories are kept (K_E).",
+    "k_semantic": "How many semantic memories are kept (K_S), with ppro.",
+    "threshold": "Least cosine on the episodic path, with ppro. Default: the embedder's own.",
+    "boost": "Boost for each shared retrieval dimension, with ppro.",
+    "lexical_weight": "Weight of BM25 in hybrid.",
+    "neighbours": "Share of the neighbouring turns' scores that a memory is lent.",
+}
+
+SHARED: dict[str, Any] = {
+    "as_json": (
+        Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")],
+        False,
+    ),
+    "workspace": (
+        Annotated[
+            str | None,
+            typer.Option(help="Folder of datasets and banks. Default: $WORKBENCH_HOME."),
+        ],
+        None,
+    ),
+    "seed": (Annotated[int, typer.Option(help="Seed of every stochastic step.")], 0),
+}
+
+
+def command(app: typer.Typer, name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Register a function as a command.
+
+    A parameter `out: Output` is filled from the shared options, a parameter `recipe: Recipe` from
+    one option a field of it that the function has no parameter of its own for.
+    """
+
+    def register(function: Callable[..., None]) -> Callable[..., None]:
+        hints = get_type_hints(function, include_extras=True)
+        own = [
+            parameter.replace(annotation=hints[parameter.name])
+            for parameter in inspect.signature(function).parameters.values()
+            if parameter.name not in ("out", "recipe")
+        ]
+        fields = _recipe_options({p.name for p in own}) if "recipe" in hints else []
+        shared = [_keyword(key, kind, default) for key, (kind, default) in SHARED.items()]
+
+        @functools.wraps(function)
+        def run(**given: Any) -> None:
+            out = Output(given.pop("as_json"), Workspace(given.pop("workspace")), given.pop("seed"))
+            if "recipe" in hints:
+                chosen = {field.name: given.pop(field.name) for field in fields}
+                given["recipe"] = Recipe(**chosen, seed=out.seed)
+            with contextlib.redirect_stdout(sys.stderr):
+                function(out=out, **given)
+            raise typer.Exit(out.exit_code)
+
+        parameters = [*(_as_keyword(p) for p in own), *fields, *shared]
+        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        run.__annotations__ = {p.name: p.annotation for p in parameters}
+        del run.__wrapped__
+        app.command(name)(run)
+        return function
+
+    return register
+
+
+def main(app: typer.Typer) -> None:
+    """Run the app and leave with the exit code that DESIGN gives to what happened."""
+    arguments = sys.argv[1:]
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # a character the terminal lacks must not end a command
+            stream.reconfigure(errors="replace")
+    try:
+        code = app(args=arguments, standalone_mode=False)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader has gone; Python would try to flush into it once more at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
+    except (KeyboardInterrupt, typer.Abort):
+        code = _fail("interrupted", "Interrupted", INTERRUPTED, arguments)
+    except WorkbenchError as error:
+        code = _fail(str(error), type(error).__name__, error.exit_code, arguments)
+    except Exception as error:  # noqa: BLE001 - the last resort before a traceback
+        code = _unexpected(error, arguments)
+    sys.exit(code or 0)
+
+
+def _unexpected(error: Exception, arguments: list[str]) -> int:
+    """The parser's own complaints, and faults of ours."""
+    if hasattr(error, "format_message"):
+        return _fail(
+            error.format_message(), "UsageError", getattr(error, "exit_code", 2), arguments
+        )
+    if os.environ.get("WORKBENCH_TRACEBACK"):
+        traceback.print_exc()
+    message = (
+        f"internal error: {type(error).__name__}: {error}. "
+        "Set WORKBENCH_TRACEBACK=1 to see where, and please report it"
+    )
+    return _fail(message, "InternalError", INTERNAL, arguments)
+
+
+def _fail(message: str, kind: str, code: int, arguments: list[str]) -> int:
+    with contextlib.suppress(BrokenPipeError):
+        print(f"workbench: {message}", file=sys.stderr)
+        if "--json" in arguments:
+            failure = {"kind": kind, "message": message, "exit_code": code}
+            write_json({"error": failure}, sys.stdout)
+            sys.stdout.flush()
+    return code
+
+
+def _recipe_options(taken: set[str]) -> list[inspect.Parameter]:
+    """One option for each field of a recipe; the seed is shared by all commands anyway."""
+    return [
+        _keyword(
+            field.name,
+            Annotated[field.type, typer.Option(help=RECIPE_HELP[field.name])],
+            field.default,
+        )
+        for field in msgspec.structs.fields(Recipe)
+        if field.name not in taken | {"seed"}
+    ]
+
+
+def _keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:
+    return inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
+    )
+
+
+def _as_keyword(parameter: inspect.Parameter) -> inspect.Parameter:
+    return parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)

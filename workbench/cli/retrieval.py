@@ -1,0 +1,196 @@
+"""Commands on retrieval: build, ask, recall, demo."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import msgspec
+import typer
+
+from workbench.cli.command import command
+from workbench.cli.output import Output, shown, table
+from workbench.errors import UsageError
+from workbench.schema import Recipe
+
+__all__ = ["register"]
+
+Name = Annotated[str, typer.Argument(help="Name of the dataset.")]
+
+
+def register(app: typer.Typer) -> None:
+    command(app, "build")(build)
+    command(app, "ask")(ask)
+    command(app, "recall")(recall)
+    command(app, "demo")(demo)
+
+
+def build(
+    name: Name,
+    out: Output,
+    memories: Annotated[str, typer.Option(help="turns, observations or facts.")] = "turns",
+    embedder: Annotated[str, typer.Option(help="See `workbench recall --help`.")] = "minilm",
+) -> None:
+    """Make a dataset's banks and profiles; what is embedded already is not embedded again."""
+    from workbench.library import open_banks
+
+    with out.progress() as progress:
+        banks = open_banks(out.workspace, name, memories, embedder, progress)
+    kept = ("counts", "left_out", "embedded", "long_texts", "prompts", "seconds", "fingerprint")
+    report = {
+        "run": banks.id,
+        "dataset": name,
+        "memories": memories,
+        "embedder": embedder,
+        **{key: banks.manifest[key] for key in kept},
+    }
+    out.data(report, _built)
+
+
+def ask(
+    name: Name,
+    question: Annotated[str, typer.Argument(help="A question, or the id of one (`c1/0`).")],
+    recipe: Recipe,
+    out: Output,
+    user: Annotated[
+        str | None, typer.Option(help="PERSON or SCOPE/PERSON: whose memories and profile.")
+    ] = None,
+) -> None:
+    """Rank memories for one question, without and with the profile prior, side by side."""
+    from workbench.ask import ask as ask_banks
+    from workbench.library import open_banks
+    from workbench.recall import centroid_sources
+
+    _check_k([recipe.k])
+    with out.progress() as progress:
+        banks = open_banks(out.workspace, name, recipe.memories, recipe.embedder, progress)
+        sources = centroid_sources(out.workspace, banks, recipe.prior, progress)
+    out.data(ask_banks(banks, question, recipe, user, sources), _rankings)
+
+
+def recall(
+    name: Name,
+    recipe: Recipe,
+    out: Output,
+    k: Annotated[str, typer.Option(help="One or several K, with commas.")] = "1,5,10,25,50,100",
+    split: Annotated[str, typer.Option(help="all, train, validation or test.")] = "all",
+) -> None:
+    """Evidence recall over a dataset's questions, with any-found, all-found and MRR."""
+    from workbench.library import open_banks
+    from workbench.recall import centroid_sources
+    from workbench.recall import recall as measure
+
+    ks = _numbers(k)
+    recipe = msgspec.structs.replace(recipe, k=max(ks))
+    with out.progress() as progress:
+        banks = open_banks(out.workspace, name, recipe.memories, recipe.embedder, progress)
+        sources = centroid_sources(out.workspace, banks, recipe.prior, progress)
+        report = measure(banks, recipe, ks, split, sources, progress)
+    out.data(report, _recall_report)
+
+
+def demo(out: Output) -> None:
+    """The bundled sample from import to evidence recall, and what to try next."""
+    from workbench.demo import demo as run_demo
+
+    with out.progress() as progress:
+        report = run_demo(out.workspace, out.seed, progress)
+    out.data(report, _demo)
+
+
+def _numbers(text: str) -> list[int]:
+    try:
+        ks = [int(piece) for piece in text.split(",") if piece.strip()]
+    except ValueError:
+        raise UsageError(f"--k takes whole numbers with commas, not {text!r}") from None
+    return _check_k(ks)
+
+
+def _check_k(ks: list[int]) -> list[int]:
+    if not ks or min(ks) < 1:
+        raise UsageError("K must be at least 1")
+    return ks
+
+
+def _built(report: dict[str, Any]) -> Iterator[Any]:
+    yield f"banks {report['run']}: {report['dataset']}, {report['memories']}, {report['embedder']}"
+    rows = [[key.replace("_", " "), value] for key, value in report["counts"].items()]
+    rows += [[f"left out: {why}", n] for why, n in report["left_out"].items()]
+    rows += [["texts embedded when it was built", report["embedded"]]]
+    rows += [[f"over the model's length: {key}", n] for key, n in report["long_texts"].items()]
+    rows += [[f"seconds {what}", spent] for what, spent in report["seconds"].items()]
+    yield table("", ["", "n"], rows)
+
+
+def _rankings(report: dict[str, Any]) -> Iterator[Any]:
+    gold = set(report["evidence"] or ())
+    recipe = report["recipe"]
+    yield f"{shown(report['question'])}   (as {shown(report['user'])})"
+    yield from report["notes"]
+    for side, title in (
+        ("without", "Without the profile prior"),
+        ("with", f"With it: prior {recipe['prior']}, λ = {recipe['lam']:g}"),
+    ):
+        yield ""
+        yield table(
+            title,
+            ["rank", "moved", "score", "parts", "sources", "memory"],
+            [_hit_row(hit, gold) for hit in report["rankings"][side]],
+        )
+    if report["evidence"] is not None:
+        yield f"\n* holds evidence; the question's evidence is {', '.join(gold) or 'none'}"
+
+
+def _hit_row(hit: dict[str, Any], gold: set[str]) -> list[Any]:
+    before = hit["rank_without"]
+    moved = "" if before is None or before == hit["rank"] else f"{before - hit['rank']:+d}"
+    parts = " ".join(f"{name} {value:+.3f}" for name, value in hit["parts"].items())
+    mark = "* " if gold.intersection(hit["sources"]) else ""
+    return [
+        hit["rank"],
+        moved,
+        hit["score"],
+        parts,
+        shown(", ".join(hit["sources"]), 40),
+        mark + shown(hit["text"], 160),
+    ]
+
+
+def _recall_report(report: dict[str, Any]) -> Iterator[Any]:
+    recipe = report["recipe"]
+    yield (
+        f"{report['dataset']} ({report['split']}): {recipe['memories']}, {recipe['retriever']}, "
+        f"prior {recipe['prior']}, λ = {recipe['lam']:g}, {recipe['embedder']}"
+    )
+    left = ", ".join(f"{n} {why}" for why, n in report["excluded"].items()) or "none"
+    yield f"n = {report['n']} questions; excluded: {left}"
+    yield from report["notes"]
+    ks = list(report["recall"])
+    rows = [[name, *(report[name][k] for k in ks)] for name in ("recall", "any", "all")]
+    rows += [
+        [f"recall, {category} (n = {found['n']})", *(found["recall"][k] for k in ks)]
+        for category, found in report["by_category"].items()
+    ]
+    if "with_semantic" in report:
+        more = report["with_semantic"]
+        rows += [[f"recall with K_S = {more['k_semantic']}", *(more["recall"][k] for k in ks)]]
+    yield table("", ["", *(f"@{k}" for k in ks)], rows)
+    yield f"MRR of the first evidence: {_number(report['mrr'])}"
+    if "agreement_with_exact" in report:
+        share = _number(report["agreement_with_exact"])
+        yield f"the approximate top K holds {share} of the exact one"
+
+
+def _demo(report: dict[str, Any]) -> Iterator[Any]:
+    yield from _rankings(report["ask"])
+    yield "\nEvidence recall over the sample's questions"
+    columns = ["", "n", *(f"@{k}" for k in report["recall"][0]["recall"])]
+    yield table(
+        "", columns, [[r["label"], r["n"], *r["recall"].values()] for r in report["recall"]]
+    )
+    yield "\nNext:"
+    yield from (f"  {line}" for line in report["next"])
+
+
+def _number(value: float | None) -> str:
+    return "not defined" if value is None else f"{value:.4f}"
