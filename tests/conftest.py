@@ -25,3 +25,12 @@ def test_data() -> Path:
     if not (folder / "locomo" / "locomo10.json").is_file():
         pytest.skip(f"needs public data: {folder} is absent; set WORKBENCH_TEST_DATA")
     return folder
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Where every test must run (CI), a skipped one is a failure of the session."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    skipped = reporter.stats.get("skipped", []) if reporter else []
+    if os.environ.get("WORKBENCH_NO_SKIPS") and skipped and exitstatus == pytest.ExitCode.OK:
+        print(f"\n{len(skipped)} tests were skipped, and none may be here")
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED

@@ -671,21 +671,7 @@ def datasets(draw: st.DrawFn) -> Dataset:
         known = [turn for one in dialogues if one.scope == scope for turn in one.turns]
         questions.append(draw(asked_of(scope, known)))
         if known:
-            memories.append(
-                Memory(
-                    id=draw(named),
-                    scope=scope,
-                    kind="observation",
-                    text=draw(storable),
-                    sources=(known[0].id,),
-                    owner=draw(storable),
-                    subject=draw(storable),
-                    role=draw(st.sampled_from(["person", "assistant"])),
-                    session=draw(storable),
-                    time=draw(times),
-                    dimensions=Dimensions(tense=draw(st.sampled_from(["past", "unknown"]))),
-                )
-            )
+            memories.append(draw(observed_in(scope, known[0])))
     return Dataset(
         name="x",
         format=draw(st.sampled_from(["jsonl", "locomo"])),
@@ -709,6 +695,23 @@ def turns(draw: st.DrawFn, name: str, aside: str | None) -> Turn:
         caption=draw(st.none() | storable),
         attachment=draw(st.none() | storable),
         aside=aside,
+    )
+
+
+@st.composite
+def observed_in(draw: st.DrawFn, scope: str, source: Turn) -> Memory:
+    return Memory(
+        id=draw(named),
+        scope=scope,
+        kind="observation",
+        text=draw(storable),
+        sources=(source.id,),
+        owner=draw(storable),
+        subject=draw(storable),
+        role=draw(st.sampled_from(["person", "assistant"])),
+        session=draw(storable),
+        time=draw(times),
+        dimensions=Dimensions(tense=draw(st.sampled_from(["past", "unknown"]))),
     )
 
 

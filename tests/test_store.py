@@ -90,6 +90,18 @@ def test_a_turn_that_is_now_aside_moves_there_and_back(workspace: Workspace) -> 
     assert sorted(one.id for one in dialogue.turns) == ["1", "2", "3", "4"] and not dialogue.aside
 
 
+def test_a_turn_set_aside_is_no_longer_evidence(workspace: Workspace) -> None:
+    store.save(workspace, forgettable())
+    hidden = msgspec.structs.replace(turn("2", session="s2"), aside="other branch")
+    newer = chats(chat("x", turn("1"), turn("3", session="s3"), aside=(hidden,)))
+    assert store.save(workspace, newer) == (0, 0, 2)
+    dataset = store.load(workspace, "mine")
+    assert dataset.questions[0].gold.evidence == ("1",)
+    assert dataset.questions[0].gold.unresolved == ("2 (set aside)", "s2 (set aside)")
+    assert dataset.questions[0].until == "1"
+    assert [memory.id for memory in dataset.observations] == ["o0"]
+
+
 def test_sessions_that_arrive_late_are_put_in_order_of_time(workspace: Workspace) -> None:
     later = chat("x", turn("b1", session="b", day=9), turn("b2", session="b", day=9))
     store.save(workspace, chats(later))
@@ -267,11 +279,12 @@ def test_an_import_waits_for_the_one_that_is_writing(workspace: Workspace, tmp_p
     path.write_text('{"text": "hi"}', encoding="utf-8")
     command = [sys.executable, "-c", IMPORTER, str(workspace.root), str(path)]
     with workspace.lock("dataset-shared"):
-        process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
+        process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE)
         assert process.stderr is not None
-        assert process.stderr.readline().startswith("waiting for process")
-        assert store.names(workspace) == []
+        remark = process.stderr.readline()
+        held_back = store.names(workspace)
     process.communicate(timeout=60)
+    assert remark.startswith(b"waiting for process") and held_back == []
     assert process.returncode == 0 and store.names(workspace) == ["shared"]
 
 

@@ -175,6 +175,8 @@ def _softmax_mean(query: Vector, rows: npt.NDArray[np.float32]) -> Vector | None
 
 def _mean(vectors: Iterable[Vector]) -> Vector | None:
     rows = list(vectors)
+    if len(rows) == 1:  # already a unit vector: lambda = 0 must equal it to the last bit
+        return rows[0]
     return _unit(np.mean(np.stack(rows), axis=0, dtype=np.float64)) if rows else None
 
 

@@ -14,8 +14,8 @@ from typing import Annotated, Any, get_type_hints
 import msgspec
 import typer
 
-from workbench.cli.output import Output, write_json
-from workbench.errors import WorkbenchError
+from workbench.cli.output import Output, visible, write_json
+from workbench.errors import DataError, WorkbenchError
 from workbench.schema import Recipe
 from workbench.workspace import Workspace
 
@@ -103,13 +103,14 @@ def main(app: typer.Typer) -> None:
         code = app(args=arguments, standalone_mode=False)
         sys.stdout.flush()
     except BrokenPipeError:
-        # The reader has gone; Python would try to flush into it once more at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_stdout()
         code = 0
     except (KeyboardInterrupt, typer.Abort):
         code = _fail("interrupted", "Interrupted", INTERRUPTED, arguments)
     except WorkbenchError as error:
         code = _fail(str(error), type(error).__name__, error.exit_code, arguments)
+    except OSError as error:  # a file that cannot be read or written, a full disk
+        code = _fail(str(error), type(error).__name__, DataError.exit_code, arguments)
     except Exception as error:  # noqa: BLE001 - the last resort before a traceback
         code = _unexpected(error, arguments)
     sys.exit(code or 0)
@@ -131,13 +132,20 @@ def _unexpected(error: Exception, arguments: list[str]) -> int:
 
 
 def _fail(message: str, kind: str, code: int, arguments: list[str]) -> int:
-    with contextlib.suppress(BrokenPipeError):
-        print(f"workbench: {message}", file=sys.stderr)
+    try:
+        print(f"workbench: {visible(message)}", file=sys.stderr)
         if "--json" in arguments:
             failure = {"kind": kind, "message": message, "exit_code": code}
             write_json({"error": failure}, sys.stdout)
             sys.stdout.flush()
+    except BrokenPipeError:
+        _drop_stdout()
     return code
+
+
+def _drop_stdout() -> None:
+    """The reader has gone; Python would try to flush into it once more at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _recipe_options(taken: set[str]) -> list[inspect.Parameter]:

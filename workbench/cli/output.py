@@ -12,15 +12,21 @@ import sys
 import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import msgspec
 
 from workbench.workspace import Workspace
 
-__all__ = ["Output", "shown", "table"]
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = ["Output", "shown", "table", "visible", "write_json"]
 
 Progress = Callable[[str, int, int], None]
+
+# Unicode categories of characters that a terminal obeys instead of showing them.
+CONTROLS = ("Cc", "Cf", "Cs")
 
 
 @dataclass
@@ -39,11 +45,9 @@ class Output:
         if self.as_json:
             write_json(plain, self.stdout)
             return
-        from rich.console import Console
-
-        console = Console(file=self.stdout, highlight=False, soft_wrap=False)
+        console = _console(self.stdout)
         for piece in human(plain):
-            console.print(piece, markup=False)
+            console.print(visible(piece) if isinstance(piece, str) else piece)
 
     def say(self, message: str) -> None:
         """A remark for the person at the terminal, on stderr."""
@@ -51,8 +55,8 @@ class Output:
 
     @contextlib.contextmanager
     def progress(self) -> Iterator[Progress]:
-        """A bar with the time left on stderr: a function (what, done, total)."""
-        from rich.console import Console
+        """A bar with the time left on stderr, where that is a terminal: a function (what, done,
+        total)."""
         from rich.progress import (
             BarColumn,
             MofNCompleteColumn,
@@ -67,7 +71,9 @@ class Output:
             MofNCompleteColumn(),
             TimeRemainingColumn(),
         )
-        with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        console = _console(sys.stderr)
+        hidden = not console.is_terminal
+        with Progress(*columns, console=console, transient=True, disable=hidden) as bar:
             tasks: dict[str, Any] = {}
 
             def show(what: str, done: int, total: int) -> None:
@@ -83,13 +89,18 @@ def write_json(document: Any, stream: TextIO) -> None:
 
 
 def shown(text: str, width: int | None = None) -> str:
-    """Dialogue text for a terminal: one line, cut at `width`, with control characters (escape
-    sequences, text-direction overrides) made visible instead of obeyed."""
-    safe = "".join(
-        char if unicodedata.category(char) not in ("Cc", "Cf", "Cs") or char == "\u200d" else "·"
-        for char in " ".join(text.split())
-    )
+    """Dialogue text for a terminal: one line, cut at `width`, nothing in it obeyed."""
+    safe = visible(" ".join(text.split()))
     return safe if width is None or len(safe) <= width else safe[: width - 1] + "…"
+
+
+def visible(text: str) -> str:
+    """Text with its control characters (escape sequences, text-direction overrides) made visible
+    instead of obeyed; line ends stay."""
+    return "".join(
+        char if unicodedata.category(char) not in CONTROLS or char in "\n\u200d" else "·"
+        for char in text
+    )
 
 
 def table(title: str, columns: list[str], rows: list[list[Any]]) -> Any:
@@ -109,4 +120,18 @@ def table(title: str, columns: list[str], rows: list[list[Any]]) -> Any:
 def _cell(value: Any) -> str:
     if value is None:
         return "-"
-    return f"{value:.4f}" if isinstance(value, float) else str(value)
+    return f"{value:.4f}" if isinstance(value, float) else visible(str(value))
+
+
+def _console(stream: TextIO) -> Console:
+    """A console that reads neither markup nor emoji codes into what it prints."""
+    from rich.console import Console
+
+    console = Console(file=stream, highlight=False, markup=False, emoji=False)
+    # rich would leave with exit code 1; the command line has one answer to a closed pipe.
+    console.on_broken_pipe = _closed_pipe  # type: ignore[method-assign]
+    return console
+
+
+def _closed_pipe() -> None:
+    raise BrokenPipeError

@@ -62,6 +62,7 @@ def ask(
     from workbench.recall import centroid_sources
 
     _check_k([recipe.k])
+    _check(recipe)
     with out.progress() as progress:
         banks = open_banks(out.workspace, name, recipe.memories, recipe.embedder, progress)
         sources = centroid_sources(out.workspace, banks, recipe.prior, progress)
@@ -82,6 +83,7 @@ def recall(
 
     ks = _numbers(k)
     recipe = msgspec.structs.replace(recipe, k=max(ks))
+    _check(recipe)
     with out.progress() as progress:
         banks = open_banks(out.workspace, name, recipe.memories, recipe.embedder, progress)
         sources = centroid_sources(out.workspace, banks, recipe.prior, progress)
@@ -104,6 +106,24 @@ def _numbers(text: str) -> list[int]:
     except ValueError:
         raise UsageError(f"--k takes whole numbers with commas, not {text!r}") from None
     return _check_k(ks)
+
+
+def _check(recipe: Recipe) -> None:
+    """Refuse what no ranking will take before anything is imported, embedded or built."""
+    from workbench.priors import PRIORS
+    from workbench.retrieve import RETRIEVERS
+
+    prior = recipe.prior.partition(":")[0]
+    for what, name, known in (
+        ("retriever", recipe.retriever, RETRIEVERS),
+        ("prior", prior, PRIORS),
+    ):
+        if name not in known:
+            raise UsageError(f"unknown {what} {name!r}; known: {', '.join(known)}")
+    if not 0 <= recipe.lam <= 1:
+        raise UsageError(f"lambda must lie in 0..1, not {recipe.lam}")
+    if recipe.k_semantic < 0:
+        raise UsageError(f"--k-semantic must be 0 or more, not {recipe.k_semantic}")
 
 
 def _check_k(ks: list[int]) -> list[int]:
@@ -138,7 +158,8 @@ def _rankings(report: dict[str, Any]) -> Iterator[Any]:
             [_hit_row(hit, gold) for hit in report["rankings"][side]],
         )
     if report["evidence"] is not None:
-        yield f"\n* holds evidence; the question's evidence is {', '.join(gold) or 'none'}"
+        named = ", ".join(report["evidence"]) or "none"
+        yield f"\n* holds evidence; the question's evidence is {named}"
 
 
 def _hit_row(hit: dict[str, Any], gold: set[str]) -> list[Any]:

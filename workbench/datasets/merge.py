@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from workbench.datasets.report import Dataset
+from workbench.datasets.forgetting import without_references
+from workbench.datasets.report import Dataset, ImportLog
 from workbench.schema import Dialogue, Question, Turn
 
 __all__ = ["MergeCounts", "merge"]
@@ -27,8 +28,8 @@ def merge(old: Dataset, new: Dataset) -> tuple[Dataset, MergeCounts]:
 
     Records that only `old` has stay. A dialogue of which `new` has every turn takes the order of
     `new`; otherwise new turns follow the old ones, and their sessions are put in order of time
-    where all have one. A turn set aside in `new` is set aside. An audit stays on its question until
-    another one replaces it.
+    where all have one. A turn set aside in `new` is set aside, and no longer evidence. An audit
+    stays on its question until another one replaces it.
     """
     dialogues = {(dialogue.scope, dialogue.id): dialogue for dialogue in old.dialogues}
     strays = _moved_turns(old, new)
@@ -51,7 +52,14 @@ def merge(old: Dataset, new: Dataset) -> tuple[Dataset, MergeCounts]:
         observations=tuple(observations.values()),
         splits={**old.splits, **new.splits},
     )
+    silenced = _spoken(old) - _spoken(merged)
+    if silenced:
+        merged = without_references(merged, old, silenced, "set aside", ImportLog())
     return merged, _counts(_records(old), _records(new), _records(merged))
+
+
+def _spoken(dataset: Dataset) -> set[tuple[str, str]]:
+    return {(one.scope, turn.id) for one in dataset.dialogues for turn in one.turns}
 
 
 def _keep_audit(old: Question | None, new: Question) -> Question:
