@@ -136,12 +136,13 @@ class Bank:
 
 def rank_rows(scores: Scores, k: int, allowed: npt.NDArray[np.bool_] | None = None) -> Rows:
     """The best `k` rows by (score at six decimals, then row), best first."""
-    rounded = -np.round(scores, DECIMALS)
-    rows = np.arange(len(scores)) if allowed is None else np.flatnonzero(allowed)
-    if 0 < k < len(rows):
-        cut = np.partition(rounded[rows], k - 1)[k - 1]
-        rows = rows[rounded[rows] <= cut]
-    return rows[np.lexsort((rows, rounded[rows]))][: max(k, 0)]
+    rows = None if allowed is None else np.flatnonzero(allowed)
+    rounded = -np.round(scores if rows is None else scores[rows], DECIMALS)
+    kept = np.arange(len(rounded))
+    if 0 < k < len(rounded):
+        kept = np.flatnonzero(rounded <= np.partition(rounded, k - 1)[k - 1])
+    best = kept[np.lexsort((kept, rounded[kept]))][: max(k, 0)]
+    return best if rows is None else rows[best]
 
 
 def bank_files(banks: Iterable[Bank], stem: str) -> dict[str, Content]:

@@ -1,25 +1,27 @@
 """Forgetting: turns, and everything that was remembered from them, gone from every store at once.
 
 The dataset is the source of truth and is changed first: from then on no bank made before is used
-(their content digest differs), whatever happens to this process. `workbench verify` removes what a
-crash in between has left on disk.
+(their content digest differs), whatever happens to this process. `workbench verify --repair`
+removes what a crash in between has left on disk.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from workbench.bank import load_banks
 from workbench.datasets import store
-from workbench.errors import DataError, UsageError
+from workbench.datasets.report import Dataset
+from workbench.errors import DataError, UsageError, WorkspaceError
 from workbench.library import drop_stale
+from workbench.memory.episodic import EXTRACTORS
 from workbench.schema import Memory, Profile, decode_jsonl
 from workbench.vector_cache import VectorCache
-from workbench.workspace import Workspace
+from workbench.workspace import Workspace, read_manifest, remove_folder, verify_folder
 
-__all__ = ["forget"]
+__all__ = ["drop_unfinished", "forget", "forget_leftovers"]
 
 
 def forget(
@@ -31,12 +33,12 @@ def forget(
     a turn nor a memory of the scope; nothing is changed then.
     """
     dataset = store.load(workspace, name)
-    scopes = dataset.scopes
-    if scope is None and len(scopes) != 1:
-        raise UsageError(f"{name} has {len(scopes)} scopes; say which with --scope")
-    where = scope if scope is not None else scopes[0]
-    turns = {turn.id for d in dataset.dialogues if d.scope == where for turn in d.turns}
+    where = _scope(dataset, scope)
+    turns = {
+        turn.id for d in dataset.dialogues if d.scope == where for turn in (*d.turns, *d.aside)
+    }
     memories = {memory.id: memory for memory in _remembered(workspace, name, where)}
+    memories |= {memory.id: memory for memory in dataset.observations if memory.scope == where}
     wanted: set[str] = set()
     for given in ids:
         if given in turns:
@@ -45,23 +47,61 @@ def forget(
             wanted.update(memories[given].sources)
         else:
             raise DataError(f"{name}/{where} has no turn or memory {given!r}; nothing forgotten")
-    texts = set(_texts_from(workspace, name, where, wanted))
+    said = set(_texts_from_rules(dataset, where, wanted))
     store.forget(workspace, name, where, sorted(wanted))
-    dropped = drop_stale(workspace, name)
-    VectorCache(workspace.folder("cache")).forget(texts)
+    texts, dropped = forget_leftovers(workspace, name, said)
+    drop_unfinished(workspace)
     return {
         "dataset": name,
         "scope": where,
         "turns": sorted(wanted),
         "banks": dropped,
-        "texts": len(texts),
+        "texts": texts,
     }
 
 
+def forget_leftovers(
+    workspace: Workspace, name: str, texts: Collection[str] = ()
+) -> tuple[int, list[str]]:
+    """Drop a dataset's outdated bank sets, and the vectors of what rests on turns that are gone.
+
+    `texts` are further ones whose vectors go. Returns the number of texts, and the sets' ids. The
+    vectors go first: after a crash the banks still tell which ones they are.
+    """
+    gone = set(texts) | set(_texts_without_source(workspace, store.load(workspace, name)))
+    VectorCache(workspace.folder("cache")).forget(gone)
+    return len(gone), drop_stale(workspace, name)
+
+
+def drop_unfinished(workspace: Workspace) -> None:
+    """Remove bank folders without a readable manifest, except where one is being written."""
+    parent = workspace.folder("banks")
+    for folder in list(parent.iterdir()) if parent.is_dir() else []:
+        unfinished = folder.name.startswith(".") or read_manifest(folder) is None
+        if folder.is_dir() and unfinished:
+            try:
+                with workspace.lock(f"bank-{folder.name.strip('.').partition('.')[0]}", seconds=0):
+                    remove_folder(folder)
+            except WorkspaceError:
+                continue  # its writer sees for itself that it is outdated
+
+
+def _scope(dataset: Dataset, scope: str | None) -> str:
+    scopes = dataset.scopes
+    if scope is None and len(scopes) != 1:
+        raise UsageError(f"{dataset.name} has {len(scopes)} scopes; say which with --scope")
+    if scope is not None and scope not in scopes:
+        known = ", ".join(scopes[:12]) or "none"
+        raise UsageError(f"{dataset.name} has no scope {scope!r}; it has: {known}")
+    return scopes[0] if scope is None else scope
+
+
 def _folders(workspace: Workspace, name: str) -> Iterator[tuple[Path, str]]:
+    """The dataset's bank sets that can be read, with their embedders' fingerprints."""
     for key, manifest in workspace.manifests("banks").items():
-        if manifest["dataset"] == name:
-            yield workspace.folder("banks", key), manifest["fingerprint"]
+        folder = workspace.folder("banks", key)
+        if manifest["dataset"] == name and not verify_folder(folder):
+            yield folder, manifest["fingerprint"]
 
 
 def _remembered(workspace: Workspace, name: str, scope: str) -> Iterator[Memory]:
@@ -72,14 +112,30 @@ def _remembered(workspace: Workspace, name: str, scope: str) -> Iterator[Memory]
             yield from bank.memories if bank else ()
 
 
-def _texts_from(workspace: Workspace, name: str, scope: str, turns: set[str]) -> Iterator[str]:
-    """Texts that were embedded and rest on one of the turns: memories, facts, whole profiles."""
-    for memory in _remembered(workspace, name, scope):
-        if turns.intersection(memory.sources):
+def _texts_from_rules(dataset: Dataset, scope: str, turns: set[str]) -> Iterator[str]:
+    """What the rules remember from the turns: embedded, perhaps, by a build that was killed."""
+    for dialogue in dataset.dialogues:
+        for extract in EXTRACTORS.values() if dialogue.scope == scope else ():
+            for memory in extract(dialogue).memories:
+                if turns.intersection(memory.sources):
+                    yield memory.text
+    for memory in dataset.observations:
+        if memory.scope == scope and turns.intersection(memory.sources):
             yield memory.text
-    for folder, _ in _folders(workspace, name):
+
+
+def _texts_without_source(workspace: Workspace, dataset: Dataset) -> Iterator[str]:
+    """Texts in the dataset's bank sets that rest on a turn that it no longer has: memories,
+    aggregated ones, profile facts and whole profiles."""
+    held = {(d.scope, turn.id) for d in dataset.dialogues for turn in d.turns}
+
+    def is_gone(memory: Memory) -> bool:
+        return any((memory.scope, source) not in held for source in memory.sources)
+
+    for folder, fingerprint in _folders(workspace, dataset.name):
+        for stem in ("episodic", "semantic"):
+            for bank in load_banks(folder, stem, fingerprint).values():
+                yield from (memory.text for memory in bank.memories if is_gone(memory))
         for profile in decode_jsonl(folder / "profiles.jsonl", Profile):
-            touched = [f for f in profile.facts if turns.intersection(f.sources)]
-            if profile.scope == scope and touched:
-                yield profile.text
-                yield from (fact.text for fact in touched)
+            gone = [fact.text for fact in profile.facts if is_gone(fact)]
+            yield from [*gone, profile.text] if gone else ()

@@ -23,7 +23,7 @@ from workbench.build import KINDS, TAU_CLUSTER, Build, by_scope
 from workbench.datasets import store
 from workbench.datasets.report import Dataset
 from workbench.embed import Embedder, embed, is_blank
-from workbench.embedders import open_embedder
+from workbench.embedders import SentenceEmbedder, open_embedder
 from workbench.errors import UsageError, WorkspaceError
 from workbench.schema import Dialogue, Profile, decode_jsonl, digest_of
 from workbench.shelf import ProfileVectors, Shelf
@@ -33,6 +33,9 @@ from workbench.workspace import Workspace, read_manifest, remove_folder, verify_
 __all__ = ["BankSet", "Progress", "drop_stale", "open_banks", "stale"]
 
 Progress = Callable[[str, int, int], None]
+
+# How often a set that is replaced while it is being opened is looked for again.
+ATTEMPTS = 5
 
 
 @dataclass(frozen=True)
@@ -108,15 +111,31 @@ def open_banks(
     """
     if memories not in KINDS:
         raise UsageError(f"unknown memories {memories!r}; choose from {', '.join(KINDS)}")
+    opened = open_embedder(embedder)
+    for _ in range(ATTEMPTS):
+        try:
+            return _open(workspace, name, memories, opened, progress)
+        except FileNotFoundError:
+            continue  # an import or another build replaced the set while it was being read
+    raise WorkspaceError(f"the banks of {name} are being replaced all the time; try again later")
+
+
+def _open(
+    workspace: Workspace,
+    name: str,
+    memories: str,
+    opened: SentenceEmbedder,
+    progress: Progress | None,
+) -> BankSet:
+    """Raises FileNotFoundError where the set is removed meanwhile, or was outdated when done."""
     dataset, content = _dataset(workspace, name)
     if memories == "observations" and not dataset.observations:
         raise UsageError(f"{name} brings no observations; use --memories turns or facts")
-    opened = open_embedder(embedder)
     identity = {
         "dataset": name,
         "content": content,
         "memories": memories,
-        "embedder": embedder,
+        "embedder": opened.name,
         "fingerprint": opened.fingerprint,
         "rules": _rules_digest(),
         "tau": TAU_CLUSTER,
@@ -130,7 +149,7 @@ def open_banks(
                 maker = Build(dataset, memories, opened, cached, progress)
                 files, facts = maker.make()
                 workspace.publish("banks", key, files, {**identity, **facts, "id": key})
-                _retire_older(workspace, key, identity)
+                _retire_others(workspace, key, identity)
     return _load(folder, dataset, opened, cached)
 
 
@@ -171,7 +190,7 @@ def _content(manifest: dict[str, Any]) -> str:
 def _load(folder: Path, dataset: Dataset, embedder: Embedder, cached: VectorCache) -> BankSet:
     manifest = read_manifest(folder)
     if manifest is None:
-        raise WorkspaceError(f"{folder} vanished while it was being opened; try again")
+        raise FileNotFoundError(folder)
     facts = np.load(folder / "profile_facts.npy", allow_pickle=False)
     texts = np.load(folder / "profile_texts.npy", allow_pickle=False)
     people: dict[str, dict[str, ProfileVectors]] = {}
@@ -209,7 +228,10 @@ def _complete(folder: Path, embedder: Embedder) -> bool:
     return True
 
 
-def _retire_older(workspace: Workspace, key: str, identity: dict[str, Any]) -> None:
+def _retire_others(workspace: Workspace, key: str, identity: dict[str, Any]) -> None:
+    """Remove what a finished build replaces; or the build itself, where it is outdated already."""
+    if key in drop_stale(workspace, identity["dataset"]):
+        return
     same = ("dataset", "memories", "embedder")
     for other, manifest in workspace.manifests("banks").items():
         if other != key and all(manifest[field] == identity[field] for field in same):

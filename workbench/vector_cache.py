@@ -10,6 +10,7 @@ import hashlib
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 
@@ -40,16 +41,12 @@ class VectorCache:
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.path = folder / "vectors.sqlite"
-        try:
+        with self._usable():
             self._database = sqlite3.connect(self.path, timeout=BUSY_SECONDS)
             self._database.execute("PRAGMA journal_mode=WAL")
             self._database.execute("PRAGMA secure_delete=ON")
             with self._database:
                 self._database.execute(SCHEMA)
-        except sqlite3.DatabaseError as error:
-            raise WorkspaceError(
-                f"vector cache {self.path} is unusable ({error}); delete it, nothing else is lost"
-            ) from error
 
     def read(
         self, fingerprint: str, prompt: str, texts: Sequence[str]
@@ -59,7 +56,10 @@ class VectorCache:
         found = {}
         for keys in _batches(by_key, 500):
             marks = ",".join("?" * len(keys))
-            rows = self._database.execute(READ.replace("KEYS", marks), (*keys, prompt, fingerprint))
+            with self._usable():
+                rows = self._database.execute(
+                    READ.replace("KEYS", marks), (*keys, prompt, fingerprint)
+                ).fetchall()
             for key, blob, checksum in rows:
                 if len(blob) % 4 == 0 and blob and zlib.crc32(blob) == checksum:
                     found[by_key[key]] = np.frombuffer(blob, dtype="<f4").astype(np.float32)
@@ -75,24 +75,35 @@ class VectorCache:
                 blob = vector.astype("<f4").tobytes()
                 yield _key(text), prompt, fingerprint, blob, zlib.crc32(blob)
 
-        with self._database:
+        with self._usable(), self._database:
             self._database.executemany(
                 "INSERT OR REPLACE INTO vectors VALUES (?, ?, ?, ?, ?)", rows()
             )
 
     def forget(self, texts: Iterable[str]) -> None:
         """Remove the vectors of texts, whatever embedder and prompt made them."""
-        with self._database:
-            self._database.executemany(
-                "DELETE FROM vectors WHERE text = ?", ((_key(text),) for text in texts)
-            )
-        self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        with self._usable():
+            with self._database:
+                self._database.executemany(
+                    "DELETE FROM vectors WHERE text = ?", ((_key(text),) for text in texts)
+                )
+            self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def __len__(self) -> int:
         return int(self._database.execute("SELECT count(*) FROM vectors").fetchone()[0])
 
     def close(self) -> None:
         self._database.close()
+
+    @contextmanager
+    def _usable(self) -> Iterator[None]:
+        """Say which file is at fault, and what to do, where SQLite finds it damaged or locked."""
+        try:
+            yield
+        except sqlite3.DatabaseError as error:
+            raise WorkspaceError(
+                f"vector cache {self.path} is unusable ({error}); delete it, nothing else is lost"
+            ) from error
 
 
 def _batches(keys: Iterable[bytes], size: int) -> Iterator[tuple[bytes, ...]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +10,8 @@ from typing import Any
 
 from workbench.bank import load_banks
 from workbench.datasets import store
-from workbench.errors import WorkbenchError
+from workbench.errors import WorkbenchError, WorkspaceError
+from workbench.forget import forget_leftovers
 from workbench.library import stale
 from workbench.workspace import Workspace, read_manifest, remove_folder, verify_folder
 
@@ -21,28 +23,21 @@ def verify(workspace: Workspace, repair: bool) -> dict[str, Any]:
 
     With `repair`, damaged and outdated banks and runs and unfinished writes are removed (they are
     made again when needed); a damaged dataset is only reported, since it is the source of truth.
+    What another process is writing at this moment is no problem, and is left alone.
     """
     problems: list[dict[str, str]] = []
     checked = 0
-    for name in _dataset_names(workspace):
+    for folder in _folders(workspace, "datasets"):
         checked += 1
-        try:
-            store.load(workspace, name)
-        except WorkbenchError as error:
-            problems.append(_problem(f"datasets/{name}", str(error), "import it again"))
-    for kind in ("banks", "runs"):
-        for folder in _folders(workspace, kind):
-            checked += 1
-            why = _fault(workspace, folder)
-            if why:
-                problems.append(_problem(f"{kind}/{folder.name}", why, _remove(folder, repair)))
+        problems += _dataset_problems(workspace, folder, repair)
+    derived = [*_folders(workspace, "banks"), *_folders(workspace, "runs")]
+    checked += len(derived)
+    faulty = [(folder, why) for folder in derived if (why := _settled_fault(workspace, folder))]
+    for folder, why in faulty:
+        problems.append(_problem(f"{folder.parent.name}/{folder.name}", why, repair))
+        if repair:
+            _remove(workspace, folder)
     return {"checked": checked, "problems": problems}
-
-
-def _dataset_names(workspace: Workspace) -> Iterator[str]:
-    parent = workspace.folder("datasets")
-    if parent.is_dir():
-        yield from (folder.name for folder in sorted(parent.iterdir()) if folder.is_dir())
 
 
 def _folders(workspace: Workspace, kind: str) -> list[Path]:
@@ -50,8 +45,58 @@ def _folders(workspace: Workspace, kind: str) -> list[Path]:
     return sorted(f for f in parent.iterdir() if f.is_dir()) if parent.is_dir() else []
 
 
+def _dataset_problems(workspace: Workspace, folder: Path, repair: bool) -> Iterator[dict[str, str]]:
+    """Damage, and what an import or forgetting that was killed has left in a dataset's folder."""
+    name = folder.name
+    if (folder / "current").exists():
+        try:
+            store.load(workspace, name)
+        except WorkbenchError as error:
+            yield {"where": f"datasets/{name}", "why": str(error), "done": "import it again"}
+            return
+    if not _leftovers(folder):
+        return
+    try:
+        with workspace.lock(f"dataset-{name}", seconds=0):
+            for path in _leftovers(folder):
+                if repair:
+                    shutil.rmtree(path) if path.is_dir() else path.unlink()
+                yield _problem(f"datasets/{name}/{path.name}", "unfinished write", repair)
+            if not any(folder.iterdir()):
+                folder.rmdir()
+    except WorkspaceError:
+        return  # an import is at work
+
+
+def _leftovers(folder: Path) -> list[Path]:
+    """Everything in a dataset's folder but the version in force and the two files beside it."""
+    current = folder / "current"
+    kept = {"current", "forgotten.jsonl"}
+    kept |= {current.read_text("utf-8", "replace")} if current.exists() else set()
+    return sorted(path for path in folder.iterdir() if path.name not in kept)
+
+
+def _settled_fault(workspace: Workspace, folder: Path) -> str | None:
+    """What is wrong with a bank set or run that nobody is writing."""
+    if _fault(workspace, folder) is None:
+        return None
+    try:
+        with workspace.lock(_lock_name(folder), seconds=0):
+            return _fault(workspace, folder)  # again: its writer may just have finished
+    except WorkspaceError:
+        return None
+
+
+def _lock_name(folder: Path) -> str:
+    """The lock that the writer of `banks/KEY` or `banks/.KEY.PROCESS.tmp` holds."""
+    key = folder.name.strip(".").partition(".")[0]
+    return f"{folder.parent.name.removesuffix('s')}-{key}"
+
+
 def _fault(workspace: Workspace, folder: Path) -> str | None:
-    """What is wrong with a bank set or run; None where nothing is."""
+    """What is wrong with a bank set or run; None where nothing is, or it has gone meanwhile."""
+    if not folder.exists():
+        return None
     manifest = read_manifest(folder)
     if folder.name.endswith(".tmp") or manifest is None:
         return "unfinished write"
@@ -69,13 +114,13 @@ def _fault(workspace: Workspace, folder: Path) -> str | None:
     return None
 
 
-def _remove(folder: Path, repair: bool) -> str:
-    if not repair:
-        return "--repair removes it"
+def _remove(workspace: Workspace, folder: Path) -> None:
+    """Remove a folder; with an outdated bank set go the vectors of what has been forgotten."""
+    manifest = read_manifest(folder) or {}
+    with contextlib.suppress(WorkbenchError):  # of a dataset that is damaged or gone
+        forget_leftovers(workspace, manifest.get("dataset", ""))
     remove_folder(folder)
-    shutil.rmtree(folder, ignore_errors=True)
-    return "removed"
 
 
-def _problem(where: str, why: str, done: str) -> dict[str, str]:
-    return {"where": where, "why": why, "done": done}
+def _problem(where: str, why: str, repair: bool) -> dict[str, str]:
+    return {"where": where, "why": why, "done": "removed" if repair else "--repair removes it"}

@@ -83,12 +83,9 @@ class Workspace:
     def manifests(self, kind: str) -> dict[str, dict[str, Any]]:
         """Complete folders of a kind, oldest first: name -> manifest."""
         parent = self.folder(kind)
-        found: dict[str, dict[str, Any]] = {}
-        if parent.is_dir():
-            for folder in sorted(parent.iterdir()):
-                manifest = None if folder.name.startswith(".") else read_manifest(folder)
-                if manifest is not None:
-                    found[folder.name] = manifest
+        folders = parent.iterdir() if parent.is_dir() else ()
+        read = {f.name: read_manifest(f) for f in folders if not f.name.startswith(".")}
+        found = {name: manifest for name, manifest in read.items() if manifest is not None}
         return dict(sorted(found.items(), key=lambda item: (item[1].get("made", 0), item[0])))
 
     @contextlib.contextmanager
@@ -101,11 +98,7 @@ class Workspace:
         """
         from filelock import FileLock, Timeout
 
-        patience = (
-            seconds
-            if seconds is not None
-            else float(os.environ.get("WORKBENCH_LOCK_SECONDS", LOCK_SECONDS))
-        )
+        patience = _patience() if seconds is None else seconds
         folder = self.folder("locks")
         folder.mkdir(parents=True, exist_ok=True)
         holder = folder / f"{check_name(name)}.holder"
@@ -152,7 +145,8 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
         manifest = msgspec.json.decode((folder / MANIFEST).read_bytes())
     except (OSError, msgspec.DecodeError):
         return None
-    return manifest if isinstance(manifest, dict) else None
+    whole = isinstance(manifest, dict) and isinstance(manifest.get("files"), dict)
+    return manifest if whole else None
 
 
 def verify_folder(folder: Path) -> list[str]:
@@ -163,13 +157,21 @@ def verify_folder(folder: Path) -> list[str]:
     return [
         name
         for name, stamp in manifest["files"].items()
-        if not (folder / name).is_file() or file_sha256(folder / name) != stamp["sha256"]
+        if not _agrees(folder / name, stamp["sha256"])
     ]
 
 
 def file_sha256(path: Path) -> str:
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _agrees(path: Path, sha256: str) -> bool:
+    """Whether a file is there, even while others remove files, and has that checksum."""
+    try:
+        return file_sha256(path) == sha256
+    except FileNotFoundError:
+        return False
 
 
 def remove_folder(folder: Path) -> None:
@@ -189,11 +191,9 @@ def _fill(folder: Path, files: dict[str, Content], manifest: dict[str, Any]) -> 
 
     stamps = {}
     for name, content in files.items():
-        _write(folder / name, content)
-        stamps[name] = {
-            "sha256": file_sha256(folder / name),
-            "bytes": (folder / name).stat().st_size,
-        }
+        path = folder / name
+        _write(path, content)
+        stamps[name] = {"sha256": file_sha256(path), "bytes": path.stat().st_size}
     whole = {**manifest, "files": stamps, "code": __version__, "made": time.time()}
     _write(folder / MANIFEST, msgspec.json.format(msgspec.json.encode(whole), indent=1))
 
@@ -221,13 +221,24 @@ def _flush_folder(folder: Path) -> None:
             os.close(handle)
 
 
+def _patience() -> float:
+    """How long a writer waits for another one, in seconds."""
+    given = os.environ.get("WORKBENCH_LOCK_SECONDS", "")
+    try:
+        return float(given) if given else LOCK_SECONDS
+    except ValueError:
+        raise UsageError(f"WORKBENCH_LOCK_SECONDS must be a number, not {given!r}") from None
+
+
 def _acquire(lock: Any, holder: Path, patience: float) -> None:
-    """Try at once; say who is in the way before waiting."""
+    """Try at once; say who is in the way before waiting, where waiting is wanted."""
     from filelock import Timeout
 
     try:
         lock.acquire(timeout=0)
     except Timeout:
+        if not patience:
+            raise
         print(f"waiting for {_holder(holder)} …", file=sys.stderr)
         lock.acquire(timeout=patience)
 

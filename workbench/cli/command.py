@@ -101,6 +101,8 @@ def main(app: typer.Typer) -> None:
             stream.reconfigure(errors="replace")
     try:
         code = app(args=arguments, standalone_mode=False)
+        if code == INTERRUPTED:  # typer turns Ctrl-C into an exit without a word
+            raise KeyboardInterrupt
         sys.stdout.flush()
     except BrokenPipeError:
         _drop_stdout()

@@ -66,7 +66,9 @@ def ask(
     with out.progress() as progress:
         banks = open_banks(out.workspace, name, recipe.memories, recipe.embedder, progress)
         sources = centroid_sources(out.workspace, banks, recipe.prior, progress)
-    out.data(ask_banks(banks, question, recipe, user, sources), _rankings)
+    # Bytes of the shell that are no text arrive as halves of characters, which no model takes.
+    text = question.encode("utf-8", "replace").decode("utf-8")
+    out.data(ask_banks(banks, text, recipe, user, sources), _rankings)
 
 
 def recall(

@@ -24,15 +24,17 @@ SAME_IN_THE_PAST = frozenset(
 )
 HABIT = re.compile(r"\b(?:always|usually|often|sometimes|every|never|daily|each)\b", re.IGNORECASE)
 LAST_TIME = re.compile(r"\b(?:before|ago|on \w+ ?\d|in \d{4}|last|once|first)\b", re.IGNORECASE)
-# After these a base form stays one: infinitives, modals, do-support, causatives and perception.
-GOVERNS = re.compile(
-    r"\b(?:can|could|will|would|should|might|may|must|do|does|did|let|lets|makes?|made|helps?|"
-    r"helped|watch|watched|see|saw|cannot)\b|n't\b|'ll\b|'d\b",
+# After these a base form stays one: modals and do-support; causatives and perception may, or not.
+MODAL = re.compile(
+    r"\b(?:can|could|will|would|should|might|may|must|do|does|did|cannot)\b|n't\b|'ll\b|'d\b",
     re.IGNORECASE,
 )
+CAUSATIVE = re.compile(r"\b(?:let|lets|makes?|made|helps?|helped|watch|watched|see|saw)\b", re.I)
+CAUSES = frozenset(("let", "make", "made", "help", "helped"))
 NEW_CLAUSE = re.compile(r"[.;:\u2013]|\s-\s|\b(?:that|who|which|when|while|if|because|where|how)\b")
 JOINED_VERB = re.compile(
-    r"(?P<lead>\b(?:and|but|or|then)(?: also| then| just| really)? )(?P<verb>[a-z]+)"
+    r"(?P<lead>\b(?:and|but|or|then) "
+    r"(?:(?:also|then|just|never|always|often|sometimes|still|even|\w+ly) )*)(?P<verb>[a-z]+)"
 )
 VERBAL = re.compile(r"^ (?:a|an|the|my|it|them|him|her|to|how|for|on|in|at|with|some|being|when)\b")
 
@@ -53,7 +55,9 @@ def agreeing_clause(short: str, after: str, singular: bool) -> str | None:
     if verb is None:
         return None
     rest = after[match.end() :]
-    agreed = rest if GOVERNS.search(match[1]) else _joined(rest, singular)
+    if singular and match[1].lower() in CAUSES and _joined(rest, singular) != rest:
+        return None  # "I help kids learn and grow" or "I make cakes and sell them"
+    agreed = rest if MODAL.search(match[1]) else _joined(rest, singular)
     return None if agreed is None else f"{after[: match.start()]} {verb}{agreed}"
 
 
@@ -118,7 +122,8 @@ def _joined(rest: str, singular: bool) -> str | None:
 
 def _takes_base(between: str) -> bool:
     infinitive = any(word in base_verbs() for word in re.findall(r"\bto (\w+)", between))
-    return infinitive or GOVERNS.search(between) is not None
+    governed = MODAL.search(between) or CAUSATIVE.search(between)
+    return infinitive or governed is not None
 
 
 def _is_verb(word: str) -> bool:

@@ -95,21 +95,28 @@ def _mention(match: re.Match[str], reading: Period) -> Mention:
 RULES: tuple[tuple[str, Reader], ...] = (
     (rf"{BEFORE}\b(?P<word>the day before yesterday|the day after tomorrow)\b", readings.shift),
     (rf"{BEFORE}\b(?P<word>yesterday|tomorrow){PART}\b{NOT_POSSESSIVE}", readings.shift),
-    (rf"{BEFORE}\b(?P<word>today|tonight|last night|this (?:morning|afternoon|evening))\b"
-     rf"{NOT_POSSESSIVE}", readings.shift),
+    (
+        rf"{BEFORE}\b(?P<word>today|tonight|last night|this (?:morning|afternoon|evening))\b"
+        rf"{NOT_POSSESSIVE}",
+        readings.shift,
+    ),
     (rf"{ABOUT}\b{COUNT} (?P<units>{UNIT}) (?P<way>ago|from now)\b", readings.counted),
     (rf"\b{FEW} {UNIT} ago\b", readings.few_ago),
     (rf"\bin {COUNT} (?P<units>{UNIT})\b(?! of\b){NOT_POSSESSIVE}", readings.in_counted),
     (rf"{BEFORE}\bthe (?P<unit>week|weekend|month|year) before last\b", readings.before_last),
-    (rf"{BEFORE}\b{WHICH} (?P<unit>week|weekend|month|year)\b"
-     rf"(?! (?:of|in) (?:school|college|uni|high)){NOT_POSSESSIVE}", readings.which_period),
+    (
+        rf"{BEFORE}\b{WHICH} (?P<unit>week|weekend|month|year)\b"
+        rf"(?! (?:of|in) (?:school|college|uni|high)){NOT_POSSESSIVE}",
+        readings.which_period,
+    ),
     (rf"{BEFORE}\b{WHICH} {SHORT}{PART}\b(?!s\b){NOT_POSSESSIVE}", readings.which_weekday),
     (rf"{BEFORE}\b{WHICH} {MONTH}\b(?! \d)", readings.which_month),
     (rf"{BEFORE}\b{WHICH} {SEASON}\b{NOT_POSSESSIVE}", readings.which_season),
-    (rf"\bon {MONTH} (?P<day>\d{{1,2}})(?:st|nd|rd|th)?\b(?!,? \d{{4}})",
-     readings.bare_month),
-    (rf"\bon (?:the )?(?P<first>\d{{1,2}})(?:st|nd|rd|th)? (?:of )?{MONTH}\b(?!,? \d{{4}})",
-     readings.bare_month),
+    (rf"\bon {MONTH} (?P<day>\d{{1,2}})(?:st|nd|rd|th)?\b(?!,? \d{{4}})", readings.bare_month),
+    (
+        rf"\bon (?:the )?(?P<first>\d{{1,2}})(?:st|nd|rd|th)? (?:of )?{MONTH}\b(?!,? \d{{4}})",
+        readings.bare_month,
+    ),
     (rf"\bin {MONTH}\b(?! \d)(?!,? \d{{4}}){NOT_POSSESSIVE}", readings.bare_month),
     (rf"\bon {WEEKDAY}{PART}\b(?!s\b){NOT_POSSESSIVE}", readings.bare_weekday),
 )

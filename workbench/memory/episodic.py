@@ -97,7 +97,7 @@ EXTRACTORS: Mapping[str, Extractor] = MappingProxyType(
 
 
 def turn_text(turn: Turn) -> str:
-    """"Speaker: text [shares CAPTION] [attaches TEXT]", without the parts that are blank."""
+    """A turn as "Speaker: text [shares CAPTION] [attaches TEXT]", without blank parts."""
     parts = [f"{turn.speaker}:", turn.text.strip()]
     if turn.caption and not is_blank(turn.caption):
         parts.append(f"[shares {turn.caption.strip()}]")

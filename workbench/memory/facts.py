@@ -10,7 +10,7 @@ import re
 from datetime import datetime
 
 from workbench.memory import dates
-from workbench.memory.gates import reason_left_out
+from workbench.memory.gates import has_finite_verb, reason_left_out
 from workbench.memory.periods import long_date
 from workbench.memory.statements import third_person
 from workbench.memory.words import past_forms, word_list
@@ -37,7 +37,7 @@ CONVERSATION = re.compile(
 )
 ASIDE = re.compile(
     r"\s*(?:[-\u2013,]+)\s*(?:can't wait|loved? it|take a look|check it out|"
-    r"(?:it(?:'s| was) )?so fun|it was awesome|have a look|what a blast)[.!]*$",
+    r"(?:it(?:'s| was) )?so fun|it was awesome|have a look|thanks|thank you|what a blast)[.!]*$",
     re.IGNORECASE,
 )
 OWN_PART = re.compile(r"^(?:I|My)\b")
@@ -82,9 +82,7 @@ def facts_of_sentence(
     return [], reason
 
 
-def _fact(
-    sentence: str, speaker: str, said: datetime | None
-) -> tuple[Fact | None, str | None]:
+def _fact(sentence: str, speaker: str, said: datetime | None) -> tuple[Fact | None, str | None]:
     dated = dates.rewrite(sentence, said.date()) if said else sentence
     reason = reason_left_out(dated)
     if reason is not None:
@@ -99,7 +97,8 @@ def _fact(
 
 def _completed(sentence: str) -> str:
     """The sentence with an elided "I" or "I'm" put back: "Went to Rome" -> "I went to Rome"."""
-    if ELIDED_AM.match(sentence):
+    # "Learning about new cultures is awesome" elides nothing: its predicate follows.
+    if ELIDED_AM.match(sentence) and not has_finite_verb(re.split(r"[,\u2013\u2014]", sentence)[0]):
         return f"I'm {sentence[:1].lower()}{sentence[1:]}"
     match = ELIDED_I.match(sentence)
     if match is None or re.search(r"\b(?:I|me)\b", sentence):

@@ -19,7 +19,7 @@ from workbench.memory.words import (
     word_list,
 )
 
-__all__ = ["reason_left_out"]
+__all__ = ["has_finite_verb", "reason_left_out"]
 
 LEAST_WORDS, MOST_WORDS = 3, 60
 LEAST_WORDS_WITHOUT_I = 4
@@ -33,16 +33,26 @@ QUOTED = re.compile(r"\"[^\"]*\b(?:I|me|my|we|you|your)\b[^\"]*\"", re.IGNORECAS
 POINTING = re.compile(
     r"^(?:it|that|this|they|he|she|those|these|there|here|which|who|such|one|its|his|her|their|the)\b"
     r"|\b(?:this|these|those) (?!who\b|with\b)\w+|\b(?:this|these|those)(?=[.,!]|$)"
-    r"|\b(?:about|of|with|for|like|from|at|do|did|doing|done|on|to|after|all|by) that"
-    r"(?=[.,!]|$| and\b| but\b)"
+    r"|\b(?:about|of|with|for|like|from|at|do|did|doing|done|on|to|after|all|by|had|share) that"
+    r"(?=[.,!]|$| (?:and|but|before|again|too|with|in)\b)"
     r"|(?:, |\band |\bbut |\bbecause |\bthink |\bthought |\bknow |\bso )that(?:'s| is| was)\b"
     r"|\bthat (?:way|feeling|moment|kind|happens?|stuff|day|time|part|energy|spirit)\b"
     r"|\b(?:that|another|the|new|favou?rite|same) ones?\b(?! (?:of|day|who|with))"
-    r"|\b(?:went|go|been|get|got|going|lived?|from|over|up|out|moved?|back) there\b"
-    r"|\bthere(?=[.!]|$)|\bhere\b(?! in\b)"
-    r"|\b(?:do|did|think|hope|say|said|told|feel) so(?=[.,!]|$)"
-    r"|\bdo(?:ing)? (?:it|the same)\b|\bkeep it\b|\b(?:love|like|loved|enjoy|felt) it\b(?! when)"
-    r"|\b(?:been|be) one\b|\b(?:tomorrow|yesterday|tonight)'s\b",
+    r"|\b(?:been|be|had|have|made|making|tried|bought|got) one\b(?! (?:of|day)\b)|\bever since\b"
+    r"|\bthere\b(?! (?:is|are|was|were|has|have|will|wasn't|aren't|isn't)\b|'s|'re)"
+    r"|\bhere\b(?! in\b)|\b(?:do|did|think|hope|say|said|told|feel) so(?=[.,!]|$)"
+    r"|\bdo(?:ing)? (?:it|the same)\b|\b(?:keep|try|trying|give) it\b"
+    r"|(?<!make)(?<!worth)(?<!need)(?<!needs)(?<!enjoy)(?<!love) it(?=[.!]*$)"
+    r"|\b(?:tomorrow|yesterday|tonight)'s\b",
+    re.IGNORECASE,
+)
+# "I painted that lake": a demonstrative before a noun, but not "I learned that paint dries".
+# Taste is let through: "I loved that book" tells of its speaker, whichever book it was.
+DEMONSTRATIVE = re.compile(
+    r"\b(?:in|at|on|for|with|about|had|took|take|made|capture|spread|got|saw|see|want|read|chose|"
+    r"(?!(?:loved|liked|enjoyed|hated|missed|learned|noticed|mentioned|decided|discovered|reali[sz]ed|"
+    r"believed|showed|hoped|agreed|promised|wished|remembered|reminded)\b)\w+ed) that "
+    r"(?!(?:i|we|he|she|they|it|the|my|our|an?|is|was|will|would|can|has|could|really|helps?)\b)\w+",
     re.IGNORECASE,
 )
 # Beginnings without a subject of their own, where what is said of "me" is said of something before.
@@ -101,8 +111,19 @@ def is_request(sentence: str) -> bool:
 def is_headless(sentence: str) -> bool:
     """Whether it has no subject of its own: "Reminds me of home", "Since I was 17"."""
     first = sentence.split(" ", 1)[0].lower()
-    verb = first in past_forms() or first in third_person_forms()
+    verb = first in past_forms() or first in third_person_forms() or first.endswith("ed")
+    if first.endswith("ing") and not has_finite_verb(sentence):
+        return True
     return bool(HEADLESS.match(sentence)) or verb or first.endswith("ly")
+
+
+def has_finite_verb(sentence: str) -> bool:
+    """Whether some form in it can be a gerund's predicate: "Losing my job was hard"."""
+    words = WORD.findall(sentence.lower())
+    forms = (past_forms(), third_person_forms(), word_list("unchanged"))
+    finite = any(word in known for word in words for known in forms)
+    contracted = re.search(r"\b(?:is|are|have)\b|'s (?:an?|been|so|the)\b", sentence)
+    return finite or contracted is not None
 
 
 def is_general(sentence: str) -> bool:
@@ -116,12 +137,10 @@ def is_general(sentence: str) -> bool:
 
 def has_dangling_pronoun(sentence: str) -> bool:
     """Whether a word points at something that the sentence itself does not name."""
-    if POINTING.search(sentence):
+    if POINTING.search(sentence) or DEMONSTRATIVE.search(sentence):
         return True
     words = WORD.findall(EXPLETIVE.sub(" ", sentence))
-    return any(
-        _lacks_antecedent(word.lower(), words[:place]) for place, word in enumerate(words)
-    )
+    return any(_lacks_antecedent(word.lower(), words[:place]) for place, word in enumerate(words))
 
 
 def _lacks_antecedent(pronoun: str, before: list[str]) -> bool:

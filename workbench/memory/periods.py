@@ -33,7 +33,7 @@ Period = tuple[date, date, str, str]
 
 
 def long_date(day: date) -> str:
-    """"8 May 2023", whatever the locale."""
+    """The day as "8 May 2023", whatever the locale."""
     return f"{day.day} {MONTHS[day.month - 1].capitalize()} {day.year}"
 
 

@@ -53,14 +53,14 @@ def shift(match: re.Match[str], said: date, text: str) -> Period:
 
 
 def counted(match: re.Match[str], said: date, text: str) -> Period | None:
-    """"three weeks ago", "in two months", "five days from now"."""
+    """Counted: "three weeks ago", "in two months", "five days from now"."""
     sign = -1 if match["way"].lower() == "ago" else 1
     words = f"{match['count']} {match['units']}".lower()
     return away(said, sign * _number(match["count"]), match["unit"].lower(), words)
 
 
 def in_counted(match: re.Match[str], said: date, text: str) -> Period | None:
-    """"in two weeks" is a date only in a sentence about the future, else a duration."""
+    """The phrase "in two weeks" is a date only in a sentence about the future, else a duration."""
     if is_past(text) or not is_future(text):
         return None
     words = f"{match['count']} {match['units']}".lower()
@@ -68,7 +68,7 @@ def in_counted(match: re.Match[str], said: date, text: str) -> Period | None:
 
 
 def few_ago(match: re.Match[str], said: date, text: str) -> Period:
-    """"a few weeks ago": a range, said as loosely as the source says it."""
+    """The phrase "a few weeks ago": a range, said as loosely as the source says it."""
     count = match["count"].lower().removesuffix(" of")
     low, high = FEW_RANGE[count]
     unit = match["unit"].lower()
@@ -95,7 +95,7 @@ def which_period(match: re.Match[str], said: date, text: str) -> Period:
 
 
 def before_last(match: re.Match[str], said: date, text: str) -> Period:
-    """"the week before last" and its like."""
+    """The phrase "the week before last" and its like."""
     unit = match["unit"].lower()
     if unit == "week":
         first = said - 14 * DAY
@@ -120,7 +120,7 @@ def which_weekday(match: re.Match[str], said: date, text: str) -> Period:
 
 
 def bare_weekday(match: re.Match[str], said: date, text: str) -> Period | None:
-    """"on Friday": which one, the sentence's tense says."""
+    """A bare "on Friday": which one, the sentence's tense says."""
     if is_past(text) == is_future(text):
         return None
     return _nearest_weekday(match, said, is_past(text), same_day=True)
@@ -147,7 +147,7 @@ def which_month(match: re.Match[str], said: date, text: str) -> Period:
 
 
 def bare_month(match: re.Match[str], said: date, text: str) -> Period | None:
-    """"in March", "on March 5th", "5 March": the year follows from the sentence's tense."""
+    """A bare "in March", "on March 5th", "5 March": the year follows from the sentence's tense."""
     if is_past(text) == is_future(text):
         return None
     month = MONTHS.index(match["month"].lower()) + 1

@@ -50,9 +50,9 @@ def aggregate(
     and dimensions stay where all members agree; the time is the latest. The result does not depend
     on the order of the input, and of memories with one id only the first counts.
 
-    A component of more than 4,096 is first cut at stricter thresholds, so two of its clusters may
-    be alike enough to be one. Raises DataError for rows that are not finite, not of unit length or
-    not one for each memory.
+    A component of more than 4,096 that are not all alike is first cut at stricter thresholds, so
+    two of its clusters may be alike enough to be one. Raises DataError for rows that are not
+    finite, not of unit length or not one for each memory.
     """
     _check(memories, vectors)
     first_places: dict[str, int] = {}
@@ -64,10 +64,9 @@ def aggregate(
     made = []
     for places in people.values():
         rows = vectors[places]
-        for piece in _pieces(rows, np.arange(len(rows)), threshold):
-            for cluster in _complete_linkage(rows, piece, threshold):
-                members = [memories[places[row]] for row in cluster]
-                made.append(_statement(members, rows[cluster]))
+        for cluster in _clusters(rows, threshold):
+            members = [memories[places[row]] for row in cluster]
+            made.append(_statement(members, rows[cluster]))
     return tuple(sorted(made, key=lambda memory: (memory.time or datetime.min, memory.id)))
 
 
@@ -85,8 +84,28 @@ def _check(memories: Sequence[Memory], vectors: Vectors) -> None:
         )
 
 
+def _clusters(rows: Vectors, threshold: float) -> Iterator[Places]:
+    """Complete-linkage clusters of two or more rows."""
+    for piece in _pieces(rows, np.arange(len(rows)), threshold):
+        if _all_alike(rows[piece], threshold):
+            yield piece
+        else:
+            yield from _complete_linkage(rows, piece, threshold)
+
+
+def _all_alike(rows: Vectors, threshold: float) -> bool:
+    """Whether all lie within half the threshold's angle of their centroid: then every pair is at
+    least `threshold` alike, and complete linkage would end in one cluster."""
+    centroid = rows.sum(axis=0, dtype=np.float64)
+    cosines = rows @ (centroid / max(float(np.linalg.norm(centroid)), 1e-12))
+    return bool(cosines.min(initial=1.0) >= np.cos(np.arccos(threshold) / 2))
+
+
 def _pieces(rows: Vectors, places: Places, threshold: float) -> Iterator[Places]:
-    """Components of two or more rows, each small enough for all of its pairs to be compared."""
+    """Components of two or more rows: all alike, or few enough for all pairs to be compared."""
+    if len(places) > 1 and _all_alike(rows[places], threshold):
+        yield places
+        return
     labels = _components(rows[places], threshold)
     for label in np.unique(labels):
         piece = places[labels == label]
@@ -115,7 +134,7 @@ def _components(rows: Vectors, threshold: float) -> Places:
             np.concatenate([far + start, representative[labels]]),
         )
         ones = np.ones(len(ends[0]), dtype=np.int8)
-        graph = csr_array((ones, ends), shape=(n, n))  # type: ignore[no-untyped-call]
+        graph = csr_array((ones, ends), shape=(n, n))
         labels = connected_components(graph, directed=False)[1].astype(np.intp)
     return labels
 

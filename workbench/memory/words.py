@@ -38,8 +38,10 @@ def phrase_list(name: str, suffix: str = ".txt") -> tuple[str, ...]:
 @cache
 def base_verbs() -> frozenset[str]:
     """Base forms of all verbs that the rules can inflect."""
-    return word_list("verbs") | word_list("verb_or_noun") | frozenset(
-        line.split()[0] for line in _lines("irregular")
+    return (
+        word_list("verbs")
+        | word_list("verb_or_noun")
+        | frozenset(line.split()[0] for line in _lines("irregular"))
     )
 
 
@@ -65,7 +67,7 @@ def past_participles() -> frozenset[str]:
 
 
 def regular_past(base: str) -> str:
-    """"try" -> "tried", "stop" -> "stopped", "bake" -> "baked"."""
+    """The simple past: "try" -> "tried", "stop" -> "stopped", "bake" -> "baked"."""
     if base.endswith("e"):
         return base + "d"
     if base.endswith("y") and base[-2] not in VOWELS:
@@ -81,7 +83,7 @@ def regular_past(base: str) -> str:
 
 
 def third_person_form(base: str) -> str:
-    """"go" -> "goes", "try" -> "tries", "love" -> "loves"."""
+    """The "-s" form: "go" -> "goes", "try" -> "tries", "love" -> "loves"."""
     if base in IRREGULAR_THIRD_PERSON:
         return IRREGULAR_THIRD_PERSON[base]
     if base.endswith("y") and base[-2] not in VOWELS:
