@@ -77,7 +77,7 @@ def test_a_deleted_memory_frees_its_place_and_can_return_with_other_text() -> No
     assert [m.id for m, _ in left.search(unit([1, 0]), 1, scope="s")] == ["m2"]
     assert "m1" not in left.rows
     back = left.add([memory("m1", "other text")], unit([[0, 1]]))
-    found = dict((m.id, score) for m, score in back.search(unit([1, 0]), 2, scope="s"))
+    found = {m.id: score for m, score in back.search(unit([1, 0]), 2, scope="s")}
     assert found["m1"] == pytest.approx(0, abs=1e-6)
     assert back.memories[back.rows["m1"]].text == "other text"
 

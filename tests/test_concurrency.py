@@ -26,7 +26,7 @@ from workbench.datasets import store
 from workbench.errors import WorkspaceError
 from workbench.workspace import Workspace
 
-TURNS = 650
+TURNS = 600
 BATCH = 256  # texts that are embedded between two commits to the cache
 
 

@@ -184,7 +184,7 @@ def test_a_model_that_is_not_here_is_named_with_what_to_do(
 ) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
-    with pytest.raises(ModelError, match="nobody/nothing.*Name a folder"):
+    with pytest.raises(ModelError, match=r"nobody/nothing.*Name a folder"):
         open_embedder("nobody/nothing")
     with pytest.raises(UsageError, match="no folder"):
         open_embedder("not a model id/../x")

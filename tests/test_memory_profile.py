@@ -71,7 +71,7 @@ def test_other_people_and_scopes_stay_out() -> None:
     choice = choose_facts("e", "Ana", [fact("Ana loves tea.")])
     assert choice.left_out == {"another scope or kind": 1}
     choice = choose_facts("d", "Ana", [fact("Ana's friend Jo hates football.", subject="Jo")])
-    assert choice.left_out == {"another subject": 1}
+    assert not choice.profile.facts
 
 
 def test_at_most_forty() -> None:
@@ -83,3 +83,60 @@ def test_at_most_forty() -> None:
 def test_user_of_a_chat() -> None:
     profile = build_profile("d", "user", [fact("The user is allergic to nuts.", subject="user")])
     assert profile.text == "The user is allergic to nuts."
+
+
+def turn(session: int, speaker: str, text: str) -> Memory:
+    return Memory(
+        id=f"t:D{session}:{speaker}:{len(text)}",
+        scope="d",
+        kind="turn",
+        text=f"{speaker}: {text}",
+        sources=(f"D{session}:{len(text)}",),
+        owner=speaker,
+        subject=speaker,
+        session=str(session),
+    )
+
+
+TURNS = [
+    turn(1, "Ana", "I took Max to the vet, and my allotment flooded."),
+    turn(1, "Bo", "Poor Max! The car is in the garage."),
+    turn(2, "Ana", "Yesterday Max ate the tulips of my allotment."),
+    turn(2, "Bo", "My car is back."),
+    turn(3, "Ana", "Bo, the allotment is dry, and I saw Max there on Monday. Lovely!"),
+    turn(3, "Bo", "I sold the car. I drove it twice."),
+]
+
+
+def test_what_a_person_returns_to_in_three_sessions_joins_the_profile() -> None:
+    facts = build_profile("d", "Ana", [*TURNS, fact("Ana loves tea.")]).facts
+    assert [f.text for f in facts] == [
+        "Ana loves tea.",
+        "Ana often speaks of allotment.",
+        "Ana often speaks of Max.",
+    ]
+    assert facts[1].sources == tuple(t.sources[0] for t in TURNS if t.owner == "Ana")
+
+
+def test_a_topic_belongs_to_whom_it_comes_back_for() -> None:
+    facts = build_profile("d", "Bo", TURNS).facts
+    assert [f.text for f in facts] == []  # "car" has three letters, and Max is Ana's
+    assert build_profile("e", "Ana", TURNS).facts == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "enters"),
+    [
+        ("Ana is training for a half marathon.", True),
+        ("Painting helps Ana relax.", True),
+        ("Jazz is Ana's favourite.", True),
+        ("Ana's sister is a nurse.", True),
+        ("Ana's sister is so excited.", False),
+        ("Ana coaches a youth team.", True),
+        ("Ana is going to paint.", False),
+        ("Seeing Ana's kids brings Ana joy.", False),
+    ],
+)
+def test_what_counts_as_a_trait(text: str, enters: bool) -> None:
+    subject = "Ana's sister" if text.startswith("Ana's sister") else "Ana"
+    assert bool(build_profile("d", "Ana", [fact(text, subject=subject)]).facts) is enters

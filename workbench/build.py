@@ -95,12 +95,16 @@ class Build:
             else:
                 found = [m for d in dialogues for m in self._extract(self.kind, d)]
             remembered[scope] = found
-            known = found if self.kind == "observations" else facts
+            turns = found if self.kind == "turns" else self._turns(dialogues)
+            known = [*(found if self.kind == "observations" else facts), *turns]
             people = dict.fromkeys(person for d in dialogues for person in d.people)
             profiles += [build_profile(scope, person, known) for person in people]
             if self.progress:
                 self.progress("remembering", done, len(self.dataset.scopes))
         return remembered, profiles
+
+    def _turns(self, dialogues: list[Dialogue]) -> list[Memory]:
+        return [memory for d in dialogues for memory in self._extract("turns", d)]
 
     def _extract(self, kind: str, dialogue: Dialogue) -> Iterator[Memory]:
         """A dialogue's memories with their places; what the rules leave out is counted."""

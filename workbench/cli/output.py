@@ -108,7 +108,13 @@ def table(title: str, columns: list[str], rows: list[list[Any]]) -> Any:
     from rich.table import Table
     from rich.text import Text
 
-    made = Table(title=title or None, title_justify="left", show_edge=False, pad_edge=False)
+    made = Table(
+        title=title or None,
+        title_justify="left",
+        show_edge=False,
+        pad_edge=False,
+        show_lines=any("\n" in str(v) for r in rows for v in r),
+    )
     for position, name in enumerate(columns):
         numeric = all(isinstance(row[position], int | float) or row[position] == "" for row in rows)
         made.add_column(name, justify="right" if numeric and rows else "left", overflow="fold")

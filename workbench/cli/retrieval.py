@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import zip_longest
 from typing import Annotated, Any
 
 import msgspec
@@ -149,34 +150,29 @@ def _rankings(report: dict[str, Any]) -> Iterator[Any]:
     recipe = report["recipe"]
     yield f"{shown(report['question'])}   (as {shown(report['user'])})"
     yield from report["notes"]
-    for side, title in (
-        ("without", "Without the profile prior"),
-        ("with", f"With it: prior {recipe['prior']}, λ = {recipe['lam']:g}"),
-    ):
-        yield ""
-        yield table(
-            title,
-            ["rank", "moved", "score", "parts", "sources", "memory"],
-            [_hit_row(hit, gold) for hit in report["rankings"][side]],
+    sides = report["rankings"]
+    rows = [
+        [rank, _hit_cell(without, gold), _hit_cell(having, gold)]
+        for rank, (without, having) in enumerate(
+            zip_longest(sides["without"], sides["with"]), start=1
         )
+    ]
+    titles = ["", "without the prior (λ = 1)", f"prior {recipe['prior']}, λ = {recipe['lam']:g}"]
+    yield table("", titles, rows)
     if report["evidence"] is not None:
-        named = ", ".join(report["evidence"]) or "none"
-        yield f"\n* holds evidence; the question's evidence is {named}"
+        yield f"* holds evidence ({', '.join(report['evidence']) or 'the question has none'})"
 
 
-def _hit_row(hit: dict[str, Any], gold: set[str]) -> list[Any]:
+def _hit_cell(hit: dict[str, Any] | None, gold: set[str]) -> str:
+    """Score with its parts, rank change and sources on one line, the memory below."""
+    if hit is None:
+        return ""
     before = hit["rank_without"]
-    moved = "" if before is None or before == hit["rank"] else f"{before - hit['rank']:+d}"
+    moved = "" if before in (None, hit["rank"]) else f"  {before} → {hit['rank']}"
     parts = " ".join(f"{name} {value:+.3f}" for name, value in hit["parts"].items())
     mark = "* " if gold.intersection(hit["sources"]) else ""
-    return [
-        hit["rank"],
-        moved,
-        hit["score"],
-        parts,
-        shown(", ".join(hit["sources"]), 40),
-        mark + shown(hit["text"], 160),
-    ]
+    sources = shown(", ".join(hit["sources"]), 30)
+    return f"{hit['score']:.3f} = {parts}{moved}  [{sources}]\n{mark}{shown(hit['text'], 120)}"
 
 
 def _recall_report(report: dict[str, Any]) -> Iterator[Any]:

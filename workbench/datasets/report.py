@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import Literal
 
+import msgspec
+
 from workbench.errors import WorkbenchError
 from workbench.schema import Dialogue, Memory, Question, Record
 
@@ -23,7 +25,7 @@ class Dataset(Record, frozen=True, kw_only=True):
     dialogues: tuple[Dialogue, ...] = ()
     questions: tuple[Question, ...] = ()
     observations: tuple[Memory, ...] = ()
-    splits: dict[str, str] = {}
+    splits: dict[str, str] = msgspec.field(default_factory=dict)
 
     @property
     def scopes(self) -> tuple[str, ...]:

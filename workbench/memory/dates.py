@@ -42,6 +42,15 @@ NOT_A_DURATION = r"(?<!\bthe )(?<!\bmy )(?<!\bour )(?<!\bhis )(?<!\bher )(?<!\bt
 WHICH = rf"(?P<which>{NOT_A_DURATION}(?:last|next)|this past|this coming|this)"
 NOT_POSSESSIVE = r"(?!['\u2019]s\b)(?!-)"
 
+# Every rule needs one of these words: most sentences have none, and are not tried against each.
+CUE = re.compile(
+    rf"day|tomorrow|tonight|night|morning|afternoon|evening|week|month|year|ago\b|{SHORT}"
+    rf"|{MONTH}|{SEASON}".replace("?P<weekday>", "?:")
+    .replace("?P<month>", "?:")
+    .replace("?P<season>", "?:"),
+    re.IGNORECASE,
+)
+
 
 class Mention(Record, frozen=True, kw_only=True):
     """A relative date: its place in the text, the days it covers and the words that replace it."""
@@ -60,6 +69,8 @@ def resolve(text: str, said: date) -> list[Mention]:
 
     Rules earlier in `RULES` win where two match at one place.
     """
+    if not CUE.search(text):
+        return []
     found: list[Mention] = []
     for pattern, reader in _compiled():
         for match in pattern.finditer(text):

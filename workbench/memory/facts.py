@@ -21,7 +21,8 @@ __all__ = ["Fact", "facts_of_sentence"]
 # Beginnings that elide "I" or "I'm" and can hardly elide anything else.
 ELIDED_I = re.compile(r"^(?:Just |Recently |Finally |Also |Actually )?(?P<verb>[A-Za-z]+)\b")
 ELIDED_AM = re.compile(
-    r"^(?:Just |Currently |Still )?(?:going|planning|thinking|trying|working|hoping|learning|"
+    r"^(?:Just |Currently |Still )?"
+    r"(?:going(?! to be\b)|planning|thinking|trying|working|hoping|learning|"
     r"considering|looking for|getting ready|preparing|researching)\b",
     re.IGNORECASE,
 )

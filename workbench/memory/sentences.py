@@ -47,7 +47,8 @@ def sentences_of(text: str) -> list[str]:
 def plain(text: str) -> str:
     """Straight quotes, no emoji or emoticons, spelt-out "gonna" and "&"; the words stay."""
     text = text.translate(QUOTES).replace(" & ", " and ")
-    text = "".join(c for c in text if unicodedata.category(c) not in ("So", "Cf", "Sk", "Cs"))
+    if not text.isascii():
+        text = "".join(c for c in text if unicodedata.category(c) not in ("So", "Cf", "Sk", "Cs"))
     text = re.sub(r"(?<=\w\win)'(?= )", "g", text)
     text = EMOTICON.sub(" ", text)
     for informal, formal in SPELLINGS:
