@@ -79,7 +79,7 @@ class Build:
             "counts": counts,
             "left_out": dict(sorted(self.left_out.items())),
             "embedded": self.embedded,
-            "long_texts": getattr(self.embedder, "long_texts", {}),
+            "long_texts": _long(self.embedder.excess(texts, "passage")),
             "prompts": {side: self.embedder.prompt(side) for side in ("query", "passage")},
             "seconds": {what: round(spent, 3) for what, spent in self.seconds.items()},
         }
@@ -169,6 +169,11 @@ def by_scope(dataset: Dataset) -> dict[str, list[Dialogue]]:
     for dialogue in dataset.dialogues:
         found.setdefault(dialogue.scope, []).append(dialogue)
     return found
+
+
+def _long(excess: list[int]) -> dict[str, int]:
+    """How many memories are longer than the embedder reads at once, and by how many tokens."""
+    return {"memories": sum(n > 0 for n in excess), "tokens": sum(excess)}
 
 
 def _places(dialogue: Dialogue) -> dict[str, tuple[str, int]]:

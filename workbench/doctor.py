@@ -13,6 +13,7 @@ from workbench.datasets import store
 from workbench.embedders import EMBEDDERS, open_embedder
 from workbench.errors import WorkbenchError
 from workbench.schema import Record
+from workbench.vector_cache import VectorCache
 from workbench.workspace import Workspace
 
 __all__ = ["Finding", "examine", "find_browser"]
@@ -31,12 +32,13 @@ class Finding(Record, frozen=True, kw_only=True, omit_defaults=False):
 
 
 def examine(workspace: Workspace) -> list[Finding]:
-    """Python, model, speed-ups, workspace, disk, data and browser, in that order."""
+    """Python, model, speed-ups, workspace, cache, disk, data and browser, in that order."""
     return [
         Finding(what="python", found=sys.version.split()[0]),
         _model(),
         *_speed(),
         _writable(workspace),
+        _cache(workspace),
         _disk(workspace),
         _data(workspace),
         _browser(),
@@ -92,17 +94,31 @@ def _writable(workspace: Workspace) -> Finding:
     )
 
 
+def _cache(workspace: Workspace) -> Finding:
+    folder = workspace.folder("cache")
+    path = folder / "vectors.sqlite"
+    if not path.exists():
+        return Finding(what="cache", found="no vectors yet")
+    try:
+        vectors = VectorCache(folder)
+        found = f"{len(vectors)} vectors, {path.stat().st_size / 2**20:.1f} MiB"
+        vectors.close()
+        return Finding(what="cache", found=found)
+    except WorkbenchError as error:
+        return Finding(
+            what="cache", found=str(error), ok=False, todo=f"delete {path}; it costs only time"
+        )
+
+
 def _disk(workspace: Workspace) -> Finding:
     nearest = next(p for p in (workspace.root, *workspace.root.parents) if p.exists())
     free = shutil.disk_usage(nearest).free
-    cache = workspace.folder("cache") / "vectors.sqlite"
-    size = cache.stat().st_size if cache.exists() else 0
     ok = free > LEAST_FREE_BYTES
     return Finding(
         what="disk",
-        found=f"{free / 2**30:.1f} GiB free; vector cache {size / 2**20:.1f} MiB",
+        found=f"{free / 2**30:.1f} GiB free",
         ok=ok,
-        todo=None if ok else f"make room; deleting {cache} costs only time",
+        todo=None if ok else f"make room; deleting {workspace.folder('cache')} costs only time",
     )
 
 

@@ -43,6 +43,10 @@ class Embedder(Protocol):
         """(n, d) float32 unit rows, in the order of the texts."""
         ...
 
+    def excess(self, texts: Sequence[str], side: str) -> list[int]:
+        """Tokens of each text beyond what the model reads at once (such a text is chunked)."""
+        ...
+
 
 def embed(
     texts: Sequence[str],

@@ -134,11 +134,17 @@ class SentenceEmbedder:
         raise ModelError(f"{self.folder}: no configuration states the width of its vectors")
 
     @cached_property
+    def limit(self) -> int:
+        """Tokens that the model reads at once, special ones included."""
+        stated = _config(self.folder, "sentence_bert_config.json").get("max_seq_length")
+        return int(stated or _config(self.folder, "config.json")["max_position_embeddings"])
+
+    @cached_property
     def encoder(self) -> Encoder:
         from workbench.encoder import Encoder
 
         self.fingerprint  # noqa: B018 - the pinned hash is checked before any weight is loaded
-        return Encoder(self.folder, self.precision, self.backend, self.device)
+        return Encoder(self.folder, self.precision, self.backend, self.device, self.limit)
 
     def encode(self, texts: Sequence[str], side: str) -> Vectors:
         prompt = self.prompt(side)
@@ -148,11 +154,25 @@ class SentenceEmbedder:
             return np.empty((0, self.dim), np.float32)
         return self.encoder.encode([_normal(text) for text in texts], prompt)
 
-    @property
-    def long_texts(self) -> dict[str, int]:
-        """Texts over the model's limit in this process, which were chunked and pooled:
-        how many, and their tokens beyond the first chunk."""
-        return dict(self.encoder.long_texts) if "encoder" in self.__dict__ else {}
+    def excess(self, texts: Sequence[str], side: str) -> list[int]:
+        """Tokens of each text beyond what the model reads at once; such a text is chunked."""
+        from tokenizers import Tokenizer
+
+        # A character is at most four tokens (its bytes), so most texts need no closer look.
+        over = [row for row, text in enumerate(texts) if 4 * len(text) > self.limit // 2]
+        found = [0] * len(texts)
+        if over:
+            tokenizer = Tokenizer.from_file(str(self.folder / "tokenizer.json"))
+            tokenizer.no_truncation()
+            tokenizer.no_padding()
+            room = self.limit - len(tokenizer.encode(self.prompt(side)).ids)
+            for row, encoded in zip(
+                over,
+                tokenizer.encode_batch([texts[row] for row in over], add_special_tokens=False),
+                strict=True,
+            ):
+                found[row] = max(0, len(encoded.ids) - room)
+        return found
 
 
 def open_embedder(spec: str = "minilm") -> SentenceEmbedder:

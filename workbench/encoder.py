@@ -8,7 +8,6 @@ averaged, weighted by their tokens, and brought back to unit length.
 from __future__ import annotations
 
 import warnings
-from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -30,9 +29,9 @@ logging.disable_progress_bar()
 
 
 class Encoder:
-    """A loaded model. `long_texts` counts texts over the limit and their tokens beyond it."""
+    """A loaded model. `limit` is the number of tokens, special ones included, that it reads."""
 
-    def __init__(self, folder: Path, precision: str, backend: str, device: str) -> None:
+    def __init__(self, folder: Path, precision: str, backend: str, device: str, limit: int) -> None:
         try:
             self.model = SentenceTransformer(
                 str(folder),
@@ -45,7 +44,7 @@ class Encoder:
                 f"{folder} does not load as a sentence-transformers model: {error}"
             ) from error
         self.model.eval()
-        self.long_texts: Counter[str] = Counter()
+        self.limit = min(limit, self.model.max_seq_length or limit)
         self._forward = _openvino(self.model, precision) if backend == "openvino" else None
         if self._forward is None and precision == "bfloat16":
             self.model.to(torch.bfloat16)
@@ -62,15 +61,12 @@ class Encoder:
 
     def _chunks(self, texts: Sequence[str], prompt: str) -> tuple[list[str], list[int], list[int]]:
         """Pieces to encode, the row of the text that each belongs to, and its tokens."""
-        limit = self.model.max_seq_length or 512
         spans = self.model.tokenizer(
             list(texts), add_special_tokens=False, return_offsets_mapping=True, verbose=False
         )["offset_mapping"]
-        room = limit - self._overhead(prompt)
+        room = self.limit - self._overhead(prompt)
         pieces, owner, weight = [], [], []
         for row, (text, offsets) in enumerate(zip(texts, spans, strict=True)):
-            if len(offsets) > room:
-                self.long_texts.update(texts=1, tokens=len(offsets) - room)
             for start in range(0, max(len(offsets), 1), room):
                 part = offsets[start : start + room]
                 whole = len(offsets) <= room

@@ -90,7 +90,8 @@ class VectorCache:
             self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def __len__(self) -> int:
-        return int(self._database.execute("SELECT count(*) FROM vectors").fetchone()[0])
+        with self._usable():
+            return int(self._database.execute("SELECT count(*) FROM vectors").fetchone()[0])
 
     def close(self) -> None:
         self._database.close()

@@ -79,8 +79,11 @@ def command(app: typer.Typer, name: str) -> Callable[[Callable[..., None]], Call
             if "recipe" in hints:
                 chosen = {field.name: given.pop(field.name) for field in fields}
                 given["recipe"] = Recipe(**chosen, seed=out.seed)
-            with contextlib.redirect_stdout(sys.stderr):
-                function(out=out, **given)
+            try:
+                with contextlib.redirect_stdout(sys.stderr):
+                    function(out=out, **given)
+            except BrokenPipeError:  # here, because typer would make it an exit code of 1
+                _drop_stdout()
             raise typer.Exit(out.exit_code)
 
         parameters = [*(_as_keyword(p) for p in own), *fields, *shared]

@@ -140,7 +140,7 @@ def _built(report: dict[str, Any]) -> Iterator[Any]:
     rows = [[key.replace("_", " "), value] for key, value in report["counts"].items()]
     rows += [[f"left out: {why}", n] for why, n in report["left_out"].items()]
     rows += [["texts embedded when it was built", report["embedded"]]]
-    rows += [[f"over the model's length: {key}", n] for key, n in report["long_texts"].items()]
+    rows += [[f"chunked, over the model's length: {k}", n] for k, n in report["long_texts"].items()]
     rows += [[f"seconds {what}", spent] for what, spent in report["seconds"].items()]
     yield table("", ["", "n"], rows)
 
