@@ -99,12 +99,16 @@ def turn(session: int, speaker: str, text: str) -> Memory:
 
 
 TURNS = [
-    turn(1, "Ana", "I took Max to the vet, and my allotment flooded."),
-    turn(1, "Bo", "Poor Max! The car is in the garage."),
-    turn(2, "Ana", "Yesterday Max ate the tulips of my allotment."),
-    turn(2, "Bo", "My car is back."),
-    turn(3, "Ana", "Bo, the allotment is dry, and I saw Max there on Monday. Lovely!"),
-    turn(3, "Bo", "I sold the car. I drove it twice."),
+    turn(session, speaker, f"{text} Part {part}.")
+    for session, speaker, text in (
+        (1, "Ana", "I took Max to the vet, and my allotment flooded."),
+        (1, "Bo", "Poor Max! The car is in the garage."),
+        (2, "Ana", "Yesterday Max ate the tulips of my allotment."),
+        (2, "Bo", "My car is back."),
+        (3, "Ana", "Bo, the allotment is dry, and I saw Max there on Monday. Lovely!"),
+        (3, "Bo", "I sold the car. I drove it twice."),
+    )
+    for part in ("one", "three")
 ]
 
 

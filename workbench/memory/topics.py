@@ -1,8 +1,8 @@
 """What a person keeps coming back to: names and words of theirs that return in several sessions.
 
 A trait shows in what somebody says of themselves (see `profile`), and in what they speak of again
-and again. This is the second kind, by counting alone: a name, or a word that the person uses in
-more sessions than anyone else of the scope does, in at least three sessions.
+and again. This is the second kind, by counting alone: a name, or a noun of at least six turns, that
+the person uses in more sessions than everyone else of the scope, and in at least three.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from workbench.schema import Memory
 __all__ = ["recurring_topics"]
 
 LEAST_SESSIONS = 3
+LEAST_TURNS = 6  # for words; a name is a topic sooner
 MOST_TOPICS = 8
 
 WORD = re.compile(r"(?<![\w'’-])[^\W\d_][\w’'-]*[^\W_]")
@@ -51,6 +52,7 @@ def recurring_topics(scope: str, person: str, turns: Sequence[Memory]) -> list[M
         word
         for word in sorted(sessions, key=lambda word: (-sessions[word], word))
         if sessions[word] >= max(LEAST_SESSIONS, len(others[word]) + 1)
+        and (len(own[word]) >= LEAST_TURNS or _usual(spelling[word])[0].isupper())
     ]
     name = "The user" if person == "user" else person
     return [
@@ -78,7 +80,7 @@ def _dull() -> frozenset[str]:
 
 def _names(people: set[str]) -> frozenset[str]:
     """The speakers' names and what may be short for one ("Mel"): they address, they don't tell."""
-    return frozenset(name[:length] for name in people for length in range(3, len(name) + 1))
+    return frozenset(name[:length] for name in people for length in range(2, len(name) + 1))
 
 
 def _spoken(turn: Memory) -> str:

@@ -1,0 +1,329 @@
+"""The rules of the house, checked on the code, and each check on a planted violation."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from shell import environment
+
+PROJECT = Path(__file__).resolve().parent.parent
+
+# Imports point downwards: a part of `workbench` may import those that stand before it here.
+# A new module gets its place in this list.
+ORDER = [
+    *("__init__", "errors", "schema", "workspace", "datasets", "vector_cache", "embed", "encoder"),
+    *("embedders", "llm", "memory", "bank", "build", "lexical", "shelf", "priors", "retrieve"),
+    *("metrics", "library", "rewrite", "recall", "ask", "answer", "judge", "stats", "sweep"),
+    *("rewards", "train", "run", "cases", "forget", "verify", "doctor", "demo", "figures"),
+    *("report", "cli", "__main__"),
+]
+
+# The readers of source formats: each knows nothing of the others.
+LOADERS = frozenset(
+    ("chatgpt", "claude", "jsonl", "librechat", "locomo", "longmemeval", "personamem")
+)
+
+# Libraries that cost seconds or run code on load, and the only modules that may import them.
+RESERVED = {
+    "torch": {"workbench.encoder"},
+    "transformers": {"workbench.encoder"},
+    "sentence_transformers": {"workbench.encoder"},
+    "openvino": {"workbench.encoder"},
+    "trl": {"workbench.train"},
+    "pickle": set[str](),
+    "joblib": set[str](),
+    "pandas": set[str](),
+}
+HEAVY = ("torch", "transformers", "sentence_transformers", "numpy", "scipy", "polars", "usearch")
+FORBIDDEN_NAMES = ("utils", "helpers", "manager", "factory")
+
+MODULE_LINES, FUNCTION_LINES, PARAMETERS, FRONT_DOOR = 250, 40, 6, 12
+
+
+class Module(NamedTuple):
+    """A source file: its dotted name and its syntax tree. Packages are named `a.b.__init__`."""
+
+    name: str
+    lines: int
+    tree: ast.Module
+
+
+def modules(root: Path, *parts: str) -> list[Module]:
+    """Every module under some folders of a project."""
+    found = []
+    for path in sorted(path for part in parts for path in (root / part).rglob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        name = ".".join(path.relative_to(root).with_suffix("").parts)
+        found.append(Module(name, len(text.splitlines()), ast.parse(text)))
+    return found
+
+
+def imports(module: Module, known: frozenset[str]) -> Iterator[str]:
+    """Dotted names that a module imports, anywhere in it; those in `known` by their full name."""
+    package = module.name.split(".")[:-1]
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Import):
+            yield from (_whole(alias.name, known) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = package[: len(package) - node.level + 1] if node.level else []
+            base = ".".join([*above, *([node.module] if node.module else [])])
+            for alias in node.names:
+                deeper = _whole(f"{base}.{alias.name}", known)
+                # The front door leads everywhere: what is fetched through it counts as itself.
+                through = base == "workbench" and alias.name != "__version__"
+                yield deeper if deeper in known or through else _whole(base, known)
+
+
+def _whole(name: str, known: frozenset[str]) -> str:
+    return f"{name}.__init__" if f"{name}.__init__" in known else name
+
+
+def names_of(found: list[Module]) -> frozenset[str]:
+    return frozenset(module.name for module in found)
+
+
+def part_of(name: str) -> str:
+    """The part of `workbench` that a dotted name belongs to."""
+    return name.split(".")[1] if "." in name else "__init__"
+
+
+# ---------------------------------------------------------------- checks
+
+
+def upward_imports(root: Path) -> Iterator[str]:
+    found = modules(root, "workbench")
+    for module in found:
+        own = part_of(module.name)
+        if own not in ORDER:
+            yield f"{module.name} has no place in ORDER"
+            continue
+        for target in imports(module, names_of(found)):
+            theirs = part_of(target)
+            if target.split(".")[0] != "workbench" or theirs == own:
+                continue
+            if theirs not in ORDER or ORDER.index(theirs) >= ORDER.index(own):
+                yield f"{module.name} imports {target}"
+
+
+def cycles(root: Path) -> Iterator[str]:
+    found = modules(root, "workbench", "reward_model")
+    known = names_of(found)
+    graph = {one.name: {name for name in imports(one, known) if name in known} for one in found}
+    # Whatever imports nothing that is left is no part of a cycle, nor is what it alone leads to.
+    while leaves := [name for name, targets in graph.items() if not targets]:
+        for leaf in leaves:
+            del graph[leaf]
+        for targets in graph.values():
+            targets.difference_update(leaves)
+    yield from (f"{name} is in a cycle, or leads to one" for name in graph)
+
+
+def sibling_loaders(root: Path) -> Iterator[str]:
+    found = modules(root, "workbench/datasets")
+    loaders = {f"workbench.datasets.{loader}" for loader in LOADERS}
+    for module in found:
+        for target in imports(module, names_of(found)):
+            if module.name in loaders and target in loaders - {module.name}:
+                yield f"{module.name} imports {target}"
+
+
+def wrong_packages(root: Path) -> Iterator[str]:
+    """`workbench` leaves `reward_model` alone (its `cli` may know both); nothing needs tests."""
+    for module in modules(root, "workbench", "reward_model", "notebooks", "apps"):
+        for target in imports(module, frozenset()):
+            top = target.split(".")[0]
+            science = module.name.startswith("workbench.") and part_of(module.name) != "cli"
+            if top == "tests" or (top == "reward_model" and science):
+                yield f"{module.name} imports {target}"
+
+
+def reserved_libraries(root: Path) -> Iterator[str]:
+    for module in modules(root, "workbench", "reward_model", "apps"):
+        for target in imports(module, frozenset()):
+            allowed = RESERVED.get(target.split(".")[0])
+            if allowed is not None and module.name not in allowed:
+                yield f"{module.name} imports {target}"
+
+
+def over_budget(root: Path) -> Iterator[str]:
+    for module in modules(root, "workbench", "reward_model"):
+        if module.lines > MODULE_LINES:
+            yield f"{module.name} has {module.lines} lines"
+        for node in ast.walk(module.tree):
+            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                continue
+            lines = (node.end_lineno or node.lineno) - node.lineno + 1
+            if lines > FUNCTION_LINES:
+                yield f"{module.name}.{node.name} has {lines} lines"
+            given = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+            number = sum(argument.arg not in ("self", "cls") for argument in given)
+            if number > PARAMETERS and not module.name.startswith("workbench.cli."):
+                yield f"{module.name}.{node.name} has {number} parameters"
+
+
+def bad_habits(root: Path) -> Iterator[str]:
+    """Bare excepts, stubs, and names that say nothing."""
+    for module in modules(root, "workbench", "reward_model", "apps"):
+        if any(name in module.name.split(".") for name in FORBIDDEN_NAMES):
+            yield f"{module.name} says nothing"
+        for node in ast.walk(module.tree):
+            if isinstance(node, ast.ExceptHandler) and node.type is None:
+                yield f"{module.name}, line {node.lineno}: bare except"
+            if isinstance(node, ast.Raise) and "NotImplemented" in ast.unparse(node):
+                yield f"{module.name}, line {node.lineno}: stub"
+            named = isinstance(node, ast.ClassDef | ast.FunctionDef)
+            if named and node.name.lower().endswith(FORBIDDEN_NAMES):
+                yield f"{module.name}.{node.name} says nothing"
+
+
+def front_door(root: Path) -> Iterator[str]:
+    """What `import workbench` offers, loads and costs, in a process of its own."""
+    told = _loaded(root, "workbench")
+    if len(told["names"]) > FRONT_DOOR:
+        yield f"workbench offers {len(told['names'])} names"
+    if told["seconds"] > 0.3:
+        yield f"import workbench took {told['seconds']:.2f} s"
+    for name in ("workbench", "workbench.cli"):
+        yield from (f"{name} loads {heavy}" for heavy in _loaded(root, name)["heavy"])
+
+
+PROBE = """
+import importlib, json, sys, time
+began = time.process_time()
+module = importlib.import_module(sys.argv[1])
+seconds = time.process_time() - began
+heavy = [name for name in sys.argv[2:] if name in sys.modules]
+print(json.dumps({"names": module.__all__, "heavy": heavy, "seconds": seconds}))
+"""
+
+
+def _loaded(root: Path, name: str) -> dict[str, list[str] | float]:
+    done = subprocess.run(
+        [sys.executable, "-c", PROBE, name, *HEAVY],
+        env=environment(PYTHONPATH=str(root)),
+        cwd=root,
+        capture_output=True,
+        check=True,
+    )
+    return json.loads(done.stdout)
+
+
+Check = Callable[[Path], Iterator[str]]
+
+CHECKS: list[Check] = [
+    upward_imports,
+    cycles,
+    sibling_loaders,
+    wrong_packages,
+    reserved_libraries,
+    over_budget,
+    bad_habits,
+    front_door,
+]
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_the_code_keeps_the_rule(check: Check) -> None:
+    assert list(check(PROJECT)) == []
+
+
+def test_the_checks_look_at_all_of_the_code() -> None:
+    found = names_of(modules(PROJECT, "workbench"))
+    assert {"workbench.schema", "workbench.datasets.locomo", "workbench.cli.__init__"} < found
+    [library] = [m for m in modules(PROJECT, "workbench") if m.name == "workbench.library"]
+    targets = set(imports(library, found))
+    assert {"workbench.datasets.store", "workbench.memory.__init__", "workbench.bank"} < targets
+
+
+# ---------------------------------------------------------------- planted violations
+
+SEVEN = "def f(a, b, c, d, e, *, g, h): pass"
+LONG = "def f():\n" + "    x = 1\n" * 40
+
+PLANTED: list[tuple[Check, dict[str, str], str]] = [
+    (upward_imports, {"schema.py": "import workbench.bank"}, "workbench.schema imports"),
+    (upward_imports, {"bank.py": "def f():\n    from workbench import ask"}, "workbench.bank impo"),
+    (upward_imports, {"bank.py": "from . import cli", "cli/__init__.py": ""}, "workbench.bank"),
+    (upward_imports, {"errors.py": "from .schema import Turn", "schema.py": ""}, "workbench.err"),
+    (upward_imports, {"datasets/x.py": "from ..bank import Bank"}, "workbench.datasets.x"),
+    (upward_imports, {"schema.py": "from workbench import Bank"}, "workbench.schema imports"),
+    (upward_imports, {"novel.py": ""}, "workbench.novel has no place in ORDER"),
+    (upward_imports, {"ask.py": "import workbench.novel"}, "workbench.ask imports"),
+    (
+        cycles,
+        {"memory/a.py": "from workbench.memory import b", "memory/b.py": "from .a import x"},
+        "workbench.memory.a is in a cycle",
+    ),
+    (
+        sibling_loaders,
+        {"datasets/claude.py": "from workbench.datasets.chatgpt import load"},
+        "workbench.datasets.claude imports workbench.datasets.chatgpt",
+    ),
+    (
+        sibling_loaders,
+        {"datasets/claude.py": "from . import chatgpt", "datasets/chatgpt.py": ""},
+        "workbench.datasets.claude imports workbench.datasets.chatgpt",
+    ),
+    (wrong_packages, {"bank.py": "from reward_model.model import fit"}, "workbench.bank imports"),
+    (wrong_packages, {"../notebooks/n.py": "import tests.shell"}, "notebooks.n imports tests"),
+    (wrong_packages, {"../apps/views/v.py": "from tests import x"}, "apps.views.v imports tests"),
+    (reserved_libraries, {"bank.py": "import torch.nn as nn"}, "workbench.bank imports torch.nn"),
+    (reserved_libraries, {"bank.py": "def f():\n    import pickle"}, "workbench.bank imports"),
+    (over_budget, {"bank.py": "x = 1\n" * 251}, "workbench.bank has 251 lines"),
+    (over_budget, {"bank.py": LONG}, "workbench.bank.f has 41 lines"),
+    (over_budget, {"bank.py": SEVEN}, "workbench.bank.f has 7 parameters"),
+    (over_budget, {"bank.py": f"class A:\n    {SEVEN}"}, "workbench.bank.f has 7 parameters"),
+    (bad_habits, {"bank.py": "try:\n    pass\nexcept:\n    pass"}, "workbench.bank, line 3: bare"),
+    (bad_habits, {"bank.py": "def f():\n    raise NotImplementedError('later')"}, "workbench.bank"),
+    (bad_habits, {"utils.py": ""}, "workbench.utils says nothing"),
+    (bad_habits, {"datasets/helpers/x.py": ""}, "workbench.datasets.helpers.x says nothing"),
+    (bad_habits, {"bank.py": "class BankManager: pass"}, "workbench.bank.BankManager"),
+    (front_door, {"__init__.py": f"__all__ = {list('abcdefghijklm')}"}, "workbench offers 13"),
+    (front_door, {"cli/__init__.py": "import numpy\n__all__ = []"}, "workbench.cli loads numpy"),
+    (
+        front_door,
+        {"__init__.py": "import time\nsum(range(30_000_000))\n__all__ = []"},
+        "import workbench took",
+    ),
+]
+
+
+@pytest.mark.parametrize(("check", "files", "why"), PLANTED)
+def test_a_planted_violation_is_found(
+    tmp_path: Path, check: Check, files: dict[str, str], why: str
+) -> None:
+    sound = {"__init__.py": "__all__ = []", "cli/__init__.py": "__all__ = []"}
+    for name, text in {**sound, **files}.items():
+        path = tmp_path / "workbench" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    found = list(check(tmp_path))
+    assert found and found[0].startswith(why)
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_sound_code_passes(tmp_path: Path, check: Check) -> None:
+    six = "def f(self, a, b, c, d, e, *, g):\n" + "    x = 1\n" * 39
+    files = {
+        "__init__.py": "__all__ = ['f']",
+        "encoder.py": "import torch",
+        "bank.py": "from workbench.errors import X\nimport workbench.datasets.store\n" + six,
+        "datasets/claude.py": "from workbench.datasets.chats import x",
+        "datasets/chats.py": "",
+        "cli/__init__.py": "import reward_model\n__all__ = []",
+        "cli/x.py": SEVEN,
+        "../reward_model/__init__.py": "",
+        "../reward_model/fit.py": "from workbench.bank import f",
+    }
+    for name, text in files.items():
+        path = tmp_path / "workbench" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    assert list(check(tmp_path)) == []
