@@ -56,9 +56,9 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = write_rows(folder / "notes.jsonl", ROWS)
     workspace = folder / "workspace"
     report(workspace, "import", str(path))
+    report(workspace, *RECALL)  # builds what it needs, and embeds the questions while it is at it
     built = report(workspace, "build", "notes")
     (folder / "built.json").write_text(json.dumps(built), encoding="utf-8")
-    report(workspace, *RECALL)
     return workspace
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import subprocess
 import sys
@@ -41,10 +42,14 @@ class Interrupted(NamedTuple):
     built: Any
 
 
+def entry(n: int) -> str:
+    return f"entry {n}: rain"
+
+
 @pytest.fixture(scope="module")
 def interrupted(tmp_path_factory: pytest.TempPathFactory) -> Interrupted:
     folder = tmp_path_factory.mktemp("interrupted")
-    rows = [{"id": f"t{n}", "text": f"entry {n}: weather and rent"} for n in range(TURNS)]
+    rows = [{"id": f"t{n}", "text": entry(n)} for n in range(TURNS)]
     workspace = folder / "workspace"
     report(workspace, "import", str(write_rows(folder / "diary.jsonl", rows)))
     first = started(workspace, "build", "diary", "--json")
@@ -88,15 +93,19 @@ def test_a_killed_build_is_not_listed(interrupted: Interrupted) -> None:
     assert report(interrupted.workspace, "verify")["problems"] == []
 
 
-def test_imports_and_builds_side_by_side_end_as_one_after_the_other(tmp_path: Path) -> None:
+def test_imports_and_builds_side_by_side_end_as_one_after_the_other(
+    interrupted: Interrupted, tmp_path: Path
+) -> None:
     files = {
         who: write_rows(
             tmp_path / f"{who}.jsonl",
-            [{"scope": who, "id": f"{who}{n}", "text": f"{who} says {n}"} for n in range(40)],
+            [{"scope": who, "id": f"{who}{n}", "text": entry(n)} for n in range(40)],
         )
         for who in ("ana", "bo")
     }
     together, apart = tmp_path / "together", tmp_path / "apart"
+    # The vectors are there already, so that two builds are at work at once without two models.
+    shutil.copytree(interrupted.workspace / "cache", together / "cache")
     for path in files.values():
         report(apart, "import", str(path), "--name", "talk")
     imports = [started(together, "import", str(p), "--name", "talk") for p in files.values()]

@@ -37,7 +37,8 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = write_rows(folder / "notes.jsonl", ROWS)
     workspace = folder / "workspace"
     report(workspace, "import", str(path))
-    report(workspace, "build", "notes", "--memories", "facts")
+    # One process builds the turns and, for the centroid, the facts, and embeds the question.
+    report(workspace, *ASK[:5], "--prior", "centroid:facts")
     assert top_hit(workspace) == f"Ana: {SECRET}"
     return folder
 

@@ -24,11 +24,11 @@ SETTINGS = (
 )
 
 NEXT = (
-    'workbench ask sample "What am I training for?" --user Tomasz    the same words, another user',
-    "workbench recall sample --prior facts --lam 0.6    facts weighted by the question",
-    "workbench recall sample --prior other-user    a control: somebody else's profile",
-    "workbench import PATH    your own LoCoMo, LongMemEval, PersonaMem, ChatGPT, Claude, ...",
-    "workbench doctor    what this machine has and lacks",
+    "workbench ask sample 'What am I training for?' --user Tomasz   (the same words, another user)",
+    "workbench recall sample --prior facts --lam 0.8   (profile facts weighted by the question)",
+    "workbench recall sample --prior other-user   (a control: somebody else's profile)",
+    "workbench import PATH   (your LoCoMo, LongMemEval, PersonaMem, ChatGPT, Claude, ... file)",
+    "workbench doctor   (what this machine has and lacks)",
 )
 
 

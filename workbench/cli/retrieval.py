@@ -207,7 +207,7 @@ def _demo(report: dict[str, Any]) -> Iterator[Any]:
     yield table(
         "", columns, [[r["label"], r["n"], *r["recall"].values()] for r in report["recall"]]
     )
-    yield "\nNext:"
+    yield "\nNext (after `source .venv/bin/activate`, if you came by `make demo`):"
     yield from (f"  {line}" for line in report["next"])
 
 

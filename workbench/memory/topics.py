@@ -95,7 +95,7 @@ def _usual(spellings: Counter[str]) -> str:
 def _topic(scope: str, person: str, text: str, turns: list[Memory]) -> Memory:
     last = turns[-1]
     return Memory(
-        id=f"p:topic:{person}:{text.rpartition(' ')[2].lower()}",
+        id=f"p:topic:{person}:{text.rstrip('.').rpartition(' ')[2].lower()}",
         scope=scope,
         kind="fact",
         text=text,
