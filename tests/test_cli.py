@@ -233,6 +233,11 @@ def test_dialogue_text_is_shown_literally_and_styles_or_reorders_nothing(house: 
     assert told.err.startswith("workbench: ·[31m.json: no such file")
 
 
+def test_sentences_are_not_broken_where_the_terminal_is_narrow(house: Path) -> None:
+    told = ended(started(house, *RECALL, COLUMNS="30")).out
+    assert "n = 2 questions; excluded: 1 abstention, 1 without evidence\n" in told
+
+
 def test_json_keeps_dialogue_text_exactly(house: Path) -> None:
     hits = report(house, "ask", "notes", "q2", "--k", "2")["rankings"]["with"]
     assert {hit["text"] for hit in hits} == {f"C: {HOSTILE}", f"C: {FOREIGN}"}

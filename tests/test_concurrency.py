@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 from shell import (
     Outcome,
+    bytes_under,
     cached_vectors,
     ended,
     environment,
@@ -23,8 +24,10 @@ from shell import (
     write_rows,
 )
 
-from workbench.datasets import store
+from workbench.build import Build
+from workbench.datasets import import_file, store
 from workbench.errors import WorkspaceError
+from workbench.library import open_banks
 from workbench.workspace import Workspace
 
 TURNS = 600
@@ -132,7 +135,7 @@ READER = """
 import sys, time
 from workbench.datasets import load_dataset
 from workbench.workspace import Workspace
-end = time.monotonic() + 4
+end = time.monotonic() + 3
 seen = set()
 while time.monotonic() < end:
     seen.add(sum(len(d.turns) for d in load_dataset(Workspace(sys.argv[1]), "growing").dialogues))
@@ -155,6 +158,73 @@ def test_a_reader_sees_whole_versions_while_another_process_imports(tmp_path: Pa
     outcome = ended(reader)
     assert outcome.code == 0, outcome.err
     assert {400, 1200} <= set(outcome.json) <= set(sizes)
+
+
+ASKER = """
+import sys, time
+from workbench.ask import ask
+from workbench.library import open_banks
+from workbench.schema import Recipe
+from workbench.workspace import Workspace
+end = time.monotonic() + 5
+seen = []
+while time.monotonic() < end:
+    banks = open_banks(Workspace(sys.argv[1]), "diary")
+    answer = ask(banks, "user: entry 0: rain", Recipe(k=1, prior="none", lam=1.0))
+    [hit] = answer["rankings"]["with"]
+    assert hit["sources"] == ["t0"], hit
+    seen.append(len(banks.episodic["diary"]))
+print(seen)
+"""
+
+
+def test_questions_are_answered_while_imports_replace_what_is_asked(
+    interrupted: Interrupted, tmp_path: Path
+) -> None:
+    workspace = Workspace(tmp_path / "workspace")
+    shutil.copytree(interrupted.workspace / "cache", workspace.folder("cache"))
+    rows = [{"id": f"t{n}", "text": entry(n)} for n in range(200)]
+    path = write_rows(tmp_path / "diary.jsonl", rows[:20])
+    import_file(workspace, path)
+    command = [sys.executable, "-c", ASKER, str(workspace.root)]
+    askers = [
+        subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for _ in range(2)
+    ]
+    for size in range(40, 220, 20):
+        time.sleep(0.3)
+        import_file(workspace, write_rows(path, rows[:size]))
+    for outcome in map(ended, askers):
+        assert outcome.code == 0, outcome.err
+        assert outcome.json == sorted(outcome.json) and len(set(outcome.json)) > 2
+        assert set(outcome.json) <= set(range(20, 220, 20))
+    assert len(open_banks(workspace, "diary").episodic["diary"]) == 200
+    assert len(workspace.manifests("banks")) == 1
+
+
+def test_a_build_that_is_outdated_when_it_is_done_is_made_again(
+    interrupted: Interrupted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace = Workspace(tmp_path / "workspace")
+    shutil.copytree(interrupted.workspace / "cache", workspace.folder("cache"))
+    rows = [{"id": f"t{n}", "text": entry(n)} for n in range(6)]
+    import_file(workspace, write_rows(tmp_path / "diary.jsonl", rows))
+    make, made = Build.make, []
+
+    def forget_meanwhile(build: Build) -> Any:
+        if not made:
+            store.forget(workspace, "diary", "diary", ["t3"])
+        made.append(len(build.dataset.dialogues[0].turns))
+        return make(build)
+
+    monkeypatch.setattr(Build, "make", forget_meanwhile)
+    banks = open_banks(workspace, "diary")
+    assert made == [6, 5]
+    assert [memory.sources for memory in banks.episodic["diary"].memories] == [
+        (f"t{n}",) for n in (0, 1, 2, 4, 5)
+    ]
+    assert b"entry 3" not in bytes_under(workspace.root)
+    banks.cache.close()
 
 
 WRITER = """

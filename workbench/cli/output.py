@@ -47,7 +47,10 @@ class Output:
             return
         console = _console(self.stdout)
         for piece in human(plain):
-            console.print(visible(piece) if isinstance(piece, str) else piece)
+            if isinstance(piece, str):  # never broken into lines: it may be copied or searched
+                console.print(visible(piece), soft_wrap=True)
+            else:
+                console.print(piece)
 
     def say(self, message: str) -> None:
         """A remark for the person at the terminal, on stderr."""
