@@ -604,7 +604,7 @@ def test_claude_times_are_kept_as_stated(imported: Importer) -> None:
     dataset, log = imported(claude, claude_chat(*messages))
     assert [turn.time for turn in only(dataset).turns] == [
         datetime(2024, 1, 1, 8, tzinfo=UTC),
-        datetime(2024, 1, 1, 8),  # noqa: DTZ001 - the source names no zone
+        datetime(2024, 1, 1, 8),  # the source names no zone
         None,
         None,
         None,

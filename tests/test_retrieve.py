@@ -174,6 +174,13 @@ def test_lexical_prefers_the_memory_with_the_rare_word() -> None:
     assert ids(shelf, asked, replace(PLAIN, retriever="lexical", k=1)) == ["m1"]
 
 
+def test_the_graph_is_the_same_each_time_it_is_built() -> None:
+    vector = query(random_shelf(2000)).vector
+    assert vector is not None
+    first = random_shelf(2000).bank.nearby(vector, 50)
+    assert all(list(random_shelf(2000).bank.nearby(vector, 50)) == list(first) for _ in range(4))
+
+
 def test_a_blank_question_and_an_empty_bank_find_nothing() -> None:
     shelf = random_shelf()
     for name in RETRIEVERS:

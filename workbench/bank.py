@@ -122,7 +122,8 @@ class Bank:
 
         index = Index(ndim=self.vectors.shape[1], metric="ip", dtype="f32")
         if len(self):
-            index.add(np.arange(len(self), dtype=np.uint64), self.vectors)
+            # One thread: with several, the graph depends on who comes first.
+            index.add(np.arange(len(self), dtype=np.uint64), self.vectors, threads=1)
         return index
 
     def nearby(self, vector: npt.NDArray[np.float32], k: int) -> Rows:

@@ -10,6 +10,7 @@ second build or question costs no import of torch.
 from __future__ import annotations
 
 import os
+import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -187,6 +188,9 @@ def open_embedder(spec: str = "minilm") -> SentenceEmbedder:
         raise UsageError(f"embedder {spec!r}: write NAME[+bf16][+openvino]")
     if "openvino" in modifiers and find_spec("openvino") is None:
         raise ModelError("OpenVINO is not installed: pip install 'recall-workbench[fast]'")
+    device = os.environ.get("WORKBENCH_DEVICE", "cpu")
+    if not re.fullmatch(r"(?:cpu|cuda|mps|xpu)(?::\d+)?", device):
+        raise UsageError(f"WORKBENCH_DEVICE={device!r} is no device: use cpu, cuda, cuda:1 or mps")
     known = {model.hub: model for model in EMBEDDERS.values()}
     model = EMBEDDERS.get(name) or known.get(name) or Model(hub=name)
     return SentenceEmbedder(
@@ -195,7 +199,7 @@ def open_embedder(spec: str = "minilm") -> SentenceEmbedder:
         model=model,
         precision="bfloat16" if "bf16" in modifiers else "float32",
         backend="openvino" if "openvino" in modifiers else "torch",
-        device=os.environ.get("WORKBENCH_DEVICE", "cpu"),
+        device=device,
     )
 
 
@@ -205,12 +209,12 @@ def _normal(text: str) -> str:
 
 
 def _model_folder(name: str, model: Model) -> Path:
-    """A folder as given, else the package that ships the model, else the hub's local copy."""
-    if Path(name).expanduser().is_dir():
-        return Path(name).expanduser()
+    """The package that ships a named model, else a folder as given, else the hub's local copy."""
     package = find_spec(model.package) if model.package else None
     if package is not None and package.origin:
         return Path(package.origin).parent / "model"
+    if name not in EMBEDDERS and Path(name).expanduser().is_dir():
+        return Path(name).expanduser()
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 

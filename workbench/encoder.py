@@ -39,7 +39,7 @@ class Encoder:
                 local_files_only=True,
                 model_kwargs={"use_safetensors": True},
             )
-        except (OSError, ValueError, KeyError) as error:
+        except (OSError, ValueError, KeyError, RuntimeError) as error:
             raise ModelError(
                 f"{folder} does not load as a sentence-transformers model: {error}"
             ) from error

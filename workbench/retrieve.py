@@ -16,11 +16,11 @@ import numpy.typing as npt
 
 from workbench.bank import Bank, Scores, rank_rows
 from workbench.errors import UsageError
-from workbench.priors import Occasion, prior_vector
+from workbench.priors import PRIORS, Occasion, prior_vector
 from workbench.schema import Hit, Recipe
 from workbench.shelf import Query, Shelf
 
-__all__ = ["RETRIEVERS", "Scoring", "retrieve", "score"]
+__all__ = ["RETRIEVERS", "Scoring", "check_recipe", "retrieve", "score"]
 
 Mask = npt.NDArray[np.bool_]
 
@@ -70,23 +70,32 @@ def retrieve(shelf: Shelf, query: Query, recipe: Recipe) -> tuple[Hit, ...]:
 
 
 def score(shelf: Shelf, query: Query, recipe: Recipe) -> Scoring:
-    """The episodic scores (n,) of a query that is not blank.
-
-    Raises UsageError for a retriever that doesn't exist or a lambda outside 0..1.
-    """
-    if recipe.retriever not in RETRIEVERS:
-        known = ", ".join(RETRIEVERS)
-        raise UsageError(f"unknown retriever {recipe.retriever!r}; known: {known}")
-    if not 0 <= recipe.lam <= 1:
-        raise UsageError(f"lambda must lie in 0..1, not {recipe.lam}")
-    weights = (recipe.boost, recipe.lexical_weight, recipe.neighbours, recipe.threshold or 0.0)
-    if not np.isfinite(weights).all():
-        raise UsageError(f"weights and threshold must be finite numbers, not {weights}")
+    """The episodic scores (n,) of a query that is not blank."""
+    check_recipe(recipe)
     scoring = RETRIEVERS[recipe.retriever](shelf, query, recipe)
     if recipe.neighbours:
         _lend_to_neighbours(shelf, scoring, recipe.neighbours)
     scoring.forbid(shelf.existing(query.until))
     return scoring
+
+
+def check_recipe(recipe: Recipe) -> None:
+    """Refuse what no ranking can mean, before anything is imported, embedded or built."""
+    for what, name, known in (
+        ("retriever", recipe.retriever, RETRIEVERS),
+        ("prior", recipe.prior.partition(":")[0], PRIORS),
+    ):
+        if name not in known:
+            raise UsageError(f"unknown {what} {name!r}; known: {', '.join(known)}")
+    if not 0 <= recipe.lam <= 1:
+        raise UsageError(f"lambda must lie in 0..1, not {recipe.lam}")
+    if recipe.k < 1 or recipe.k_semantic < 0:
+        raise UsageError(
+            f"K must be at least 1, not {recipe.k}, and --k-semantic at least 0, not {recipe.k_semantic}"
+        )
+    weights = (recipe.boost, recipe.lexical_weight, recipe.neighbours, recipe.threshold or 0.0)
+    if not np.isfinite(weights).all():
+        raise UsageError(f"weights and threshold must be finite numbers, not {weights}")
 
 
 def dense(shelf: Shelf, query: Query, recipe: Recipe) -> Scoring:

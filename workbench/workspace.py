@@ -5,7 +5,7 @@
     ROOT/banks/DIGEST/                    one folder per built set of banks
     ROOT/runs/DIGEST/                     results
     ROOT/cache/                           vectors, keyed by content
-    ROOT/locks/                           one file per name that is being written
+    ROOT/locks/                           what is being written, and by whom
 
 A folder is written under a temporary name beside its destination, flushed, given its manifest last,
 and renamed. So a folder without a manifest is unfinished: it is never listed, and is rebuilt.
@@ -45,9 +45,6 @@ class Workspace:
         self.root = Path(root or os.environ.get("WORKBENCH_HOME") or _default_root()).expanduser()
         if self.root.exists() and not self.root.is_dir():
             raise WorkspaceError(f"workspace {self.root} is a file; name a folder")
-
-    def __repr__(self) -> str:
-        return f"Workspace({str(self.root)!r})"
 
     def folder(self, kind: str, name: str = "") -> Path:
         """`ROOT/kind/name`, refusing names that could leave the workspace."""
@@ -90,7 +87,7 @@ class Workspace:
 
     @contextlib.contextmanager
     def lock(self, name: str, seconds: float | None = None) -> Iterator[None]:
-        """Hold the workspace-wide lock `name`, so that writers end as if one after the other.
+        """Hold the workspace-wide lock `KIND-NAME`: writers end as if one after the other.
 
         Waits at most `seconds` (default `$WORKBENCH_LOCK_SECONDS`, else 300), then raises a
         WorkspaceError that names the holder. Locks are the operating system's: a killed process
@@ -98,11 +95,13 @@ class Workspace:
         """
         from filelock import FileLock, Timeout
 
+        kind, _, rest = name.partition("-")
+        check_name(rest if kind in ("dataset", "bank") else name)
         patience = _patience() if seconds is None else seconds
         folder = self.folder("locks")
         folder.mkdir(parents=True, exist_ok=True)
-        holder = folder / f"{check_name(name)}.holder"
-        lock = FileLock(folder / f"{check_name(name)}.lock")
+        holder = folder / f"{name}.holder"
+        lock = FileLock(folder / f"{name}.lock")
         try:
             _acquire(lock, holder, patience)
         except Timeout:

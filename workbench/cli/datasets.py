@@ -79,8 +79,12 @@ def get(
     from workbench.datasets import import_file
     from workbench.datasets.fetch import fetch
 
-    path = "sample" if name == "sample" else str(fetch(name, out.workspace))
-    report = import_file(out.workspace, path)
+    if name == "sample":
+        report = import_file(out.workspace, name)
+    else:
+        download = fetch(name, out.workspace)
+        report = import_file(out.workspace, download)
+        download.unlink()  # the dataset holds it now, and what is forgotten must not stay here
     out.data(report, _import_report)
     if report.counts["failed"]:
         out.exit_code = PARTIAL

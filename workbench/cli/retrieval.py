@@ -61,9 +61,9 @@ def ask(
     from workbench.ask import ask as ask_banks
     from workbench.library import open_banks
     from workbench.recall import centroid_sources
+    from workbench.retrieve import check_recipe
 
-    _check_k([recipe.k])
-    _check(recipe)
+    check_recipe(recipe)
     with out.progress() as progress:
         banks = open_banks(out.workspace, name, recipe.memories, recipe.embedder, progress)
         sources = centroid_sources(out.workspace, banks, recipe.prior, progress)
@@ -83,10 +83,11 @@ def recall(
     from workbench.library import open_banks
     from workbench.recall import centroid_sources
     from workbench.recall import recall as measure
+    from workbench.retrieve import check_recipe
 
     ks = _numbers(k)
     recipe = msgspec.structs.replace(recipe, k=max(ks))
-    _check(recipe)
+    check_recipe(recipe)
     with out.progress() as progress:
         banks = open_banks(out.workspace, name, recipe.memories, recipe.embedder, progress)
         sources = centroid_sources(out.workspace, banks, recipe.prior, progress)
@@ -108,30 +109,8 @@ def _numbers(text: str) -> list[int]:
         ks = [int(piece) for piece in text.split(",") if piece.strip()]
     except ValueError:
         raise UsageError(f"--k takes whole numbers with commas, not {text!r}") from None
-    return _check_k(ks)
-
-
-def _check(recipe: Recipe) -> None:
-    """Refuse what no ranking will take before anything is imported, embedded or built."""
-    from workbench.priors import PRIORS
-    from workbench.retrieve import RETRIEVERS
-
-    prior = recipe.prior.partition(":")[0]
-    for what, name, known in (
-        ("retriever", recipe.retriever, RETRIEVERS),
-        ("prior", prior, PRIORS),
-    ):
-        if name not in known:
-            raise UsageError(f"unknown {what} {name!r}; known: {', '.join(known)}")
-    if not 0 <= recipe.lam <= 1:
-        raise UsageError(f"lambda must lie in 0..1, not {recipe.lam}")
-    if recipe.k_semantic < 0:
-        raise UsageError(f"--k-semantic must be 0 or more, not {recipe.k_semantic}")
-
-
-def _check_k(ks: list[int]) -> list[int]:
     if not ks or min(ks) < 1:
-        raise UsageError("K must be at least 1")
+        raise UsageError(f"K must be at least 1, not {text!r}")
     return ks
 
 
