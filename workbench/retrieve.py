@@ -89,10 +89,10 @@ def check_recipe(recipe: Recipe) -> None:
             raise UsageError(f"unknown {what} {name!r}; known: {', '.join(known)}")
     if not 0 <= recipe.lam <= 1:
         raise UsageError(f"lambda must lie in 0..1, not {recipe.lam}")
-    if recipe.k < 1 or recipe.k_semantic < 0:
-        raise UsageError(
-            f"K must be at least 1, not {recipe.k}, and --k-semantic at least 0, not {recipe.k_semantic}"
-        )
+    for option, least in (("k", 1), ("k_semantic", 0)):
+        given = getattr(recipe, option)
+        if given < least:
+            raise UsageError(f"--{option.replace('_', '-')} must be at least {least}, not {given}")
     weights = (recipe.boost, recipe.lexical_weight, recipe.neighbours, recipe.threshold or 0.0)
     if not np.isfinite(weights).all():
         raise UsageError(f"weights and threshold must be finite numbers, not {weights}")
