@@ -19,7 +19,7 @@ from workbench.schema import Question, Recipe
 from workbench.shelf import Query, Shelf
 from workbench.workspace import Workspace
 
-__all__ = ["centroid_sources", "effective", "measure_recall", "query_of", "recall"]
+__all__ = ["centroid_sources", "effective", "measure_recall", "query_of", "recall", "sources_for"]
 
 Progress = Callable[[str, int, int], None]
 
@@ -117,6 +117,16 @@ def centroid_sources(
         return {}
     made = open_banks(workspace, banks.dataset.name, source, banks.manifest["embedder"], progress)
     return {source: made}
+
+
+def sources_for(
+    workspace: Workspace, banks: BankSet, recipe: Recipe, progress: Progress | None = None
+) -> dict[str, BankSet]:
+    """The further bank sets that a recipe needs: for a centroid, and to lend scores."""
+    found = centroid_sources(workspace, banks, recipe.prior, progress)
+    if recipe.lend:
+        found |= centroid_sources(workspace, banks, f"centroid:{recipe.lend_from}", progress)
+    return found
 
 
 def in_split(banks: BankSet, split: str) -> list[Question]:

@@ -9,46 +9,17 @@ depend on nothing but the query and the shelf. To add a retriever: a function an
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
-from workbench.bank import Bank, Scores, rank_rows
 from workbench.errors import UsageError
+from workbench.lending import lend
 from workbench.priors import PRIORS, Occasion, prior_vector
 from workbench.schema import Hit, Recipe
+from workbench.scoring import Scoring, hits_of, spread, z_scores
 from workbench.shelf import Query, Shelf
 
 __all__ = ["RETRIEVERS", "Scoring", "check_recipe", "retrieve", "score"]
-
-Mask = npt.NDArray[np.bool_]
-
-
-@dataclass
-class Scoring:
-    """Parts that add up to the score, raw values, and the rows that may be returned.
-
-    `notes` say what the recipe asked for and the shelf could not give.
-    """
-
-    parts: dict[str, Scores] = field(default_factory=dict)
-    raw: dict[str, Scores] = field(default_factory=dict)
-    allowed: Mask | None = None
-    notes: list[str] = field(default_factory=list)
-
-    @property
-    def total(self) -> Scores:
-        total: Scores = np.sum(list(self.parts.values()), axis=0)
-        return total
-
-    def forbid(self, mask: Mask | None) -> None:
-        """Keep only rows that `mask` (None: all) allows as well."""
-        if mask is not None:
-            self.allowed = mask if self.allowed is None else self.allowed & mask
-
-    def best(self, k: int) -> npt.NDArray[np.intp]:
-        return rank_rows(self.total, k, self.allowed)
 
 
 def retrieve(shelf: Shelf, query: Query, recipe: Recipe) -> tuple[Hit, ...]:
@@ -61,21 +32,20 @@ def retrieve(shelf: Shelf, query: Query, recipe: Recipe) -> tuple[Hit, ...]:
         episodic: tuple[Hit, ...] = ()
     else:
         scoring = score(shelf, query, recipe)
-        episodic = _hits(shelf.bank, scoring, scoring.best(recipe.k))
+        episodic = hits_of(shelf.bank, scoring, scoring.best(recipe.k))
     if recipe.retriever != "ppro" or query.vector is None or not len(shelf.semantic):
         return episodic
     scoring = semantic_scores(shelf, query)
     rows = scoring.best(recipe.k_semantic)
-    return episodic + _hits(shelf.semantic, scoring, rows, first=len(episodic) + 1)
+    return episodic + hits_of(shelf.semantic, scoring, rows, first=len(episodic) + 1)
 
 
 def score(shelf: Shelf, query: Query, recipe: Recipe) -> Scoring:
     """The episodic scores (n,) of a query that is not blank."""
     check_recipe(recipe)
     scoring = RETRIEVERS[recipe.retriever](shelf, query, recipe)
-    if recipe.neighbours:
-        _lend_to_neighbours(shelf, scoring, recipe.neighbours)
     scoring.forbid(shelf.existing(query.until))
+    lend(shelf, query, recipe, scoring)
     return scoring
 
 
@@ -93,7 +63,8 @@ def check_recipe(recipe: Recipe) -> None:
         given = getattr(recipe, option)
         if given < least:
             raise UsageError(f"--{option.replace('_', '-')} must be at least {least}, not {given}")
-    weights = (recipe.boost, recipe.lexical_weight, recipe.neighbours, recipe.threshold or 0.0)
+    numbers = ("boost", "lexical_weight", "neighbours", "neighbours_far", "speaker", "lend")
+    weights = [*(getattr(recipe, name) for name in numbers), recipe.threshold or 0.0]
     if not np.isfinite(weights).all():
         raise UsageError(f"weights and threshold must be finite numbers, not {weights}")
 
@@ -102,18 +73,23 @@ def dense(shelf: Shelf, query: Query, recipe: Recipe) -> Scoring:
     """cos(z, m) with z = lambda * e_q + (1 - lambda) * e_p, split into its two terms.
 
     With lambda = 1, or without a prior, the score is cos(e_q, m) itself, bit for bit; with
-    lambda = 0 it is cos(e_p, m).
+    lambda = 0 it is cos(e_p, m). With `centred`, the bank's mean is first taken off everything:
+    what all memories of a scope have in common does not tell them apart.
     """
     assert query.vector is not None
     prior = prior_vector(recipe.prior, _occasion(shelf, query, recipe))
+    bank, asked = shelf.bank, query.vector
+    if recipe.centred:
+        bank = shelf.centred_bank
+        asked, prior = shelf.recentre(asked), None if prior is None else shelf.recentre(prior)
     if prior is None:
-        cosines = shelf.bank.cosines(query.vector)[0]
+        cosines = bank.cosines(asked)[0]
         scoring = Scoring({"query": cosines}, {"query": cosines})
         if recipe.prior != "none":
             scoring.notes.append(f"prior {recipe.prior} has nothing to say here: query only")
         return scoring
-    to_query, to_prior = shelf.bank.cosines(query.vector, prior)
-    length = mixture_length(float(query.vector @ prior), recipe.lam)
+    to_query, to_prior = bank.cosines(asked, prior)
+    length = mixture_length(float(asked @ prior), recipe.lam)
     return Scoring(
         {
             "query": recipe.lam * to_query / length,
@@ -140,10 +116,10 @@ def lexical(shelf: Shelf, query: Query, recipe: Recipe) -> Scoring:
 def hybrid(shelf: Shelf, query: Query, recipe: Recipe) -> Scoring:
     """z-scored dense score + weight * z-scored BM25, each over this bank for this query."""
     scoring = dense(shelf, query, recipe)
-    spread = _spread(scoring.total)
-    parts = {name: (part - part.mean()) / spread for name, part in scoring.parts.items()}
+    width = spread(scoring.total)
+    parts = {name: (part - part.mean()) / width for name, part in scoring.parts.items()}
     bm25 = shelf.lexical.scores(query.text)
-    parts["lexical"] = recipe.lexical_weight * (bm25 - bm25.mean()) / _spread(bm25)
+    parts["lexical"] = recipe.lexical_weight * z_scores(bm25)
     return Scoring(parts, {**scoring.raw, "lexical": bm25}, notes=scoring.notes)
 
 
@@ -196,39 +172,6 @@ RETRIEVERS: dict[str, Retriever] = {
 }
 
 
-def _lend_to_neighbours(shelf: Shelf, scoring: Scoring, weight: float) -> None:
-    """Add weight * (best score one turn before + best score one turn after) to every row."""
-    near = shelf.neighbourhood
-    total = scoring.total
-    best = np.full(int(near.group.max(initial=0)) + 1, -np.inf)
-    np.maximum.at(best, near.group, total)
-    best[0] = 0.0
-    scoring.parts["neighbours"] = weight * (best[near.before] + best[near.after])
-    scoring.raw["neighbours"] = best[near.before] + best[near.after]
-
-
-def _hits(
-    bank: Bank, scoring: Scoring, rows: npt.NDArray[np.intp], first: int = 1
-) -> tuple[Hit, ...]:
-    total = scoring.total
-    return tuple(
-        Hit(
-            memory=bank.memories[row],
-            rank=rank,
-            score=float(total[row]),
-            parts={name: float(part[row]) for name, part in scoring.parts.items()},
-            raw={name: float(value[row]) for name, value in scoring.raw.items()},
-        )
-        for rank, row in enumerate(rows, start=first)
-    )
-
-
 def _occasion(shelf: Shelf, query: Query, recipe: Recipe) -> Occasion:
     assert query.vector is not None
     return Occasion(query.vector, shelf, query.people, seed=recipe.seed)
-
-
-def _spread(values: Scores) -> float:
-    """Standard deviation, or 1 where all values are equal (z-scores are then all 0)."""
-    deviation = float(values.std())
-    return deviation if deviation > 1e-12 else 1.0

@@ -191,9 +191,11 @@ class Hit(Record, frozen=True, kw_only=True, omit_defaults=False):
 
 
 class Recipe(Record, frozen=True, kw_only=True, omit_defaults=False):
-    """Every knob of a retrieval run; its digest names the run. Defaults are SPEC A.3's.
+    """Every knob of a retrieval run; its digest names the run. Defaults are Paper A's.
 
-    `threshold` None means off, unless the embedder has a known one of its own.
+    `threshold` None means off, unless the embedder has a known one of its own. `centred` takes
+    the bank's mean off all vectors; `neighbours`, `neighbours_far` (two turns away), `speaker` and
+    `lend` (from the `lend_from` memories of the same turns) are weights of what a memory is lent.
     """
 
     memories: str = "turns"
@@ -207,6 +209,11 @@ class Recipe(Record, frozen=True, kw_only=True, omit_defaults=False):
     boost: float = 0.05
     lexical_weight: float = 0.5
     neighbours: float = 0.0
+    neighbours_far: float = 0.0
+    speaker: float = 0.0
+    lend: float = 0.0
+    lend_from: str = "observations"
+    centred: bool = False
     seed: int = 0
 
 

@@ -7,7 +7,7 @@ It holds the episodic bank that is ranked, the semantic bank, the banks of other
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -20,7 +20,7 @@ from workbench.errors import UsageError
 from workbench.lexical import LexicalIndex
 from workbench.schema import Dimensions, Profile
 
-__all__ = ["Neighbourhood", "ProfileVectors", "Query", "Shelf"]
+__all__ = ["ProfileVectors", "Query", "Shelf"]
 
 
 T = TypeVar("T")
@@ -53,18 +53,6 @@ class Query:
 
 
 @dataclass(frozen=True)
-class Neighbourhood:
-    """For each row of a bank, the groups of rows one place before and after it in its session.
-
-    Rows of one place (several facts of one turn) form a group; group 0 is "nobody".
-    """
-
-    group: npt.NDArray[np.intp]
-    before: npt.NDArray[np.intp]
-    after: npt.NDArray[np.intp]
-
-
-@dataclass(frozen=True)
 class Shelf:
     """One scope's banks and people. `positions` is the reading order of its turns."""
 
@@ -90,15 +78,51 @@ class Shelf:
         return LexicalIndex(memory.text for memory in self.bank.memories)
 
     @cached_property
-    def neighbourhood(self) -> Neighbourhood:
-        places = [(memory.session, memory.place) for memory in self.bank.memories]
-        groups = {place: number for number, place in enumerate(dict.fromkeys(places), start=1)}
+    def group(self) -> npt.NDArray[np.intp]:
+        """(n,) number of the place (session and position) of each memory, from 1: several facts of
+        one turn share it."""
+        return self.group_at(0)
 
-        def group_at(step: int) -> npt.NDArray[np.intp]:
-            found = [groups.get((session, place + step), 0) for session, place in places]
+    def group_at(self, steps: int) -> npt.NDArray[np.intp]:
+        """(n,) number of the place `steps` turns further on in the session; 0 is "nobody there"."""
+
+        def find() -> npt.NDArray[np.intp]:
+            places = [(memory.session, memory.place) for memory in self.bank.memories]
+            numbers = {place: number for number, place in enumerate(dict.fromkeys(places), start=1)}
+            found = [numbers.get((session, place + steps), 0) for session, place in places]
             return np.asarray(found, dtype=np.intp)
 
-        return Neighbourhood(group_at(0), group_at(-1), group_at(1))
+        return self.once(("group", steps), find)
+
+    def spoken_by(self, people: tuple[str, ...]) -> npt.NDArray[np.float64]:
+        """(n,) 1 where one of the people said it, else 0."""
+
+        def find() -> npt.NDArray[np.float64]:
+            return np.asarray([memory.owner in people for memory in self.bank.memories], np.float64)
+
+        return self.once(("spoken", people), find)
+
+    def centred(self, kind: str) -> tuple[npt.NDArray[np.float32], Vectors]:
+        """The mean (d,) of a kind of memory, and its vectors (n, d) less that mean, unit rows."""
+
+        def find() -> tuple[npt.NDArray[np.float32], Vectors]:
+            vectors = self.sources[kind].vectors if kind else self.bank.vectors
+            mean = vectors.mean(axis=0, dtype=np.float64).astype(np.float32)
+            rest = vectors - mean
+            lengths = np.maximum(np.linalg.norm(rest, axis=1, keepdims=True), 1e-9)
+            return mean, (rest / lengths).astype(np.float32)
+
+        return self.once(("centred", kind), find)
+
+    @cached_property
+    def centred_bank(self) -> Bank:
+        """The bank with its mean taken off every vector."""
+        return replace(self.bank, vectors=self.centred("")[1])
+
+    def recentre(self, vector: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        """A unit vector (d,) less the bank's mean, again of unit length."""
+        rest = vector - self.centred("")[0]
+        return (rest / max(float(np.linalg.norm(rest)), 1e-9)).astype(np.float32)
 
     @cached_property
     def dimensions(self) -> npt.NDArray[np.str_]:
@@ -124,11 +148,12 @@ class Shelf:
             raise UsageError(f"{name!r} is nobody of {self.scope!r}; its people are: {known}")
         return name
 
-    def existing(self, until: str | None) -> npt.NDArray[np.bool_] | None:
-        """Mask (n,) of memories whose sources had all been said at turn `until`."""
+    def existing(self, until: str | None, kind: str = "") -> npt.NDArray[np.bool_] | None:
+        """Mask (n,) of memories (of another kind, where named) whose sources had all been said at
+        turn `until`; None where nothing is masked."""
         if until is None:
             return None
-        last = self.positions[until]
+        last, memories = self.positions[until], (self.sources[kind] if kind else self.bank).memories
         return np.asarray(
-            [max(self.positions[s] for s in m.sources) <= last for m in self.bank.memories], bool
+            [max(self.positions[s] for s in m.sources) <= last for m in memories], bool
         )

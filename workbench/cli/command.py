@@ -38,7 +38,24 @@ RECIPE_HELP = {
     "boost": "Boost for each shared retrieval dimension, with ppro.",
     "lexical_weight": "Weight of BM25 in hybrid.",
     "neighbours": "Share of the neighbouring turns' scores that a memory is lent.",
+    "neighbours_far": "The same for the turns two places away.",
+    "speaker": "What a memory gains for being said by a person of the question (hybrid: in "
+    "standard deviations).",
+    "lend": "Share of the best score among other memories of its turns that a memory is lent.",
+    "lend_from": "The kind of memory that lends.",
+    "centred": "Take the bank's mean off all vectors first.",
 }
+
+PRESET = (
+    Annotated[
+        str | None,
+        typer.Option(
+            help="A named recipe: paper, query-only, locomo-turns, locomo-observations. "
+            "Explicit options override it."
+        ),
+    ],
+    None,
+)
 
 SHARED: dict[str, Any] = {
     "as_json": (
@@ -78,7 +95,7 @@ def command(app: typer.Typer, name: str) -> Callable[[Callable[..., None]], Call
             out = Output(given.pop("as_json"), Workspace(given.pop("workspace")), given.pop("seed"))
             if "recipe" in hints:
                 chosen = {field.name: given.pop(field.name) for field in fields}
-                given["recipe"] = Recipe(**chosen, seed=out.seed)
+                given["recipe"] = _recipe(given.pop("preset"), chosen, out.seed)
             try:
                 with contextlib.redirect_stdout(sys.stderr):
                     function(out=out, **given)
@@ -86,7 +103,8 @@ def command(app: typer.Typer, name: str) -> Callable[[Callable[..., None]], Call
                 _drop_stdout()
             raise typer.Exit(out.exit_code)
 
-        parameters = [*(_as_keyword(p) for p in own), *fields, *shared]
+        presets = [_keyword("preset", *PRESET)] if fields else []
+        parameters = [*(_as_keyword(p) for p in own), *presets, *fields, *shared]
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         run.__annotations__ = {p.name: p.annotation for p in parameters}
         del run.__wrapped__
@@ -153,13 +171,26 @@ def _drop_stdout() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+def _recipe(name: str | None, chosen: dict[str, Any], seed: int) -> Recipe:
+    """The preset's recipe, or the default one, with what was chosen explicitly instead."""
+    from workbench.presets import preset
+
+    base = preset(name) if name else Recipe()
+    explicit = {key: value for key, value in chosen.items() if value is not None}
+    return msgspec.structs.replace(base, **explicit, seed=seed)
+
+
 def _recipe_options(taken: set[str]) -> list[inspect.Parameter]:
-    """One option for each field of a recipe; the seed is shared by all commands anyway."""
+    """One option for each field of a recipe, unset by default so that a preset can speak; the seed
+    is shared by all commands anyway."""
     return [
         _keyword(
             field.name,
-            Annotated[field.type, typer.Option(help=RECIPE_HELP[field.name])],
-            field.default,
+            Annotated[
+                field.type | None,
+                typer.Option(help=f"{RECIPE_HELP[field.name]} [default: {field.default}]"),
+            ],
+            None,
         )
         for field in msgspec.structs.fields(Recipe)
         if field.name not in taken | {"seed"}

@@ -60,13 +60,13 @@ def ask(
     """Rank memories for one question, without and with the profile prior, side by side."""
     from workbench.ask import ask as ask_banks
     from workbench.library import open_banks
-    from workbench.recall import centroid_sources
+    from workbench.recall import sources_for
     from workbench.retrieve import check_recipe
 
     check_recipe(recipe)
     with out.progress() as progress:
         banks = open_banks(out.workspace, name, recipe.memories, recipe.embedder, progress)
-        sources = centroid_sources(out.workspace, banks, recipe.prior, progress)
+        sources = sources_for(out.workspace, banks, recipe, progress)
     # Bytes of the shell that are no text arrive as halves of characters, which no model takes.
     text = question.encode("utf-8", "replace").decode("utf-8")
     out.data(ask_banks(banks, text, recipe, user, sources), _rankings)
@@ -81,8 +81,8 @@ def recall(
 ) -> None:
     """Evidence recall over a dataset's questions, with any-found, all-found and MRR."""
     from workbench.library import open_banks
-    from workbench.recall import centroid_sources
     from workbench.recall import recall as measure
+    from workbench.recall import sources_for
     from workbench.retrieve import check_recipe
 
     ks = _numbers(k)
@@ -90,7 +90,7 @@ def recall(
     check_recipe(recipe)
     with out.progress() as progress:
         banks = open_banks(out.workspace, name, recipe.memories, recipe.embedder, progress)
-        sources = centroid_sources(out.workspace, banks, recipe.prior, progress)
+        sources = sources_for(out.workspace, banks, recipe, progress)
         report = measure(banks, recipe, ks, split, sources, progress)
     out.data(report, _recall_report)
 
