@@ -22,8 +22,9 @@ def occasion(shelf: Shelf, *people: str, seed: int = 0) -> Occasion:
 @pytest.mark.parametrize("name", PRIORS)
 def test_a_prior_is_a_unit_vector_or_nothing_and_repeats(name: str) -> None:
     shelf = random_shelf()
-    first = prior_vector(name, occasion(shelf, "Ana"))
-    again = prior_vector(name, occasion(random_shelf(), "Ana"))
+    spelt = f"{name}:turns" if name in ("centroid", "contrast") else name
+    first = prior_vector(spelt, occasion(shelf, "Ana"))
+    again = prior_vector(spelt, occasion(random_shelf(), "Ana"))
     if name == "none":
         assert first is None
         return
@@ -64,6 +65,26 @@ def test_speaker_is_the_mean_of_one_s_own_memories() -> None:
     rows = [i for i, m in enumerate(shelf.bank.memories) if m.owner == "Bo"]
     expected = unit(shelf.bank.vectors[rows].mean(axis=0))
     assert np.allclose(prior_vector("speaker", occasion(shelf, "Bo")), expected, atol=1e-5)
+
+
+def test_contrast_is_one_s_own_pull_less_the_others() -> None:
+    shelf = random_shelf()
+    asked = occasion(shelf, "Ana")
+    own = np.asarray([m.owner == "Ana" for m in shelf.bank.memories])
+
+    def pull(rows: np.ndarray) -> np.ndarray:
+        weights = np.exp(rows @ asked.query / 0.03)
+        return weights @ rows / weights.sum()
+
+    expected = unit(pull(shelf.bank.vectors[own]) - pull(shelf.bank.vectors[~own]))
+    assert np.allclose(prior_vector("contrast:turns", asked), expected, atol=1e-4)
+    other = prior_vector("other-user:contrast:turns", asked)
+    assert np.allclose(other, -expected, atol=1e-4)
+    everyone = prior_vector("everyone:contrast:turns", asked)
+    assert np.allclose(everyone, unit(pull(shelf.bank.vectors)), atol=1e-4)
+    mixed = prior_vector("shuffled:contrast:turns", asked)
+    assert mixed is not None
+    assert not np.allclose(mixed, expected, atol=0.1)
 
 
 def test_other_user_never_uses_one_s_own_profile() -> None:
@@ -114,6 +135,8 @@ def test_unknown_names_sources_and_people_are_errors() -> None:
         ("magic", ("Ana",)),
         ("centroid:dreams", ("Ana",)),
         ("everyone:centroid", ("Ana",)),
+        ("contrast", ("Ana",)),
+        ("other-user:contrast:dreams", ("Ana",)),
         ("profile", ("Zoe",)),
         ("profile", ("",)),
     ):

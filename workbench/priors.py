@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from workbench.bank import Bank
 from workbench.errors import UsageError
 from workbench.shelf import ProfileVectors, Shelf
 
@@ -23,6 +24,8 @@ Vector = npt.NDArray[np.float32]
 
 # How sharply `facts` prefers the facts nearest to the query: a softmax of cosine / 0.02.
 TEMPERATURE = 0.02
+# The same for `contrast`, chosen on LoCoMo's conv-26 and conv-30.
+CONTRAST_TEMPERATURE = 0.03
 
 
 @dataclass(frozen=True)
@@ -77,12 +80,7 @@ def facts(occasion: Occasion) -> Vector | None:
 def centroid(occasion: Occasion) -> Vector | None:
     """Mean of the whole scope's vectors of one source (`centroid:observations`), whoever asks."""
     source = occasion.source or "turns"
-    if source not in occasion.shelf.sources:
-        known = ", ".join(occasion.shelf.sources) or "none"
-        raise UsageError(
-            f"no {source!r} in {occasion.shelf.scope!r} to take a centroid of; there are: {known}"
-        )
-    vectors = occasion.shelf.sources[source].vectors
+    vectors = _lender(occasion, source).vectors
     return occasion.shelf.once(("centroid", source), lambda: _mean(vectors))
 
 
@@ -97,12 +95,21 @@ def speaker(occasion: Occasion) -> Vector | None:
     return occasion.shelf.once(("speaker", people), own)
 
 
+def contrast(occasion: Occasion) -> Vector | None:
+    """What the people's own memories of a kind (`contrast:observations`) say near the query, less
+    what everybody else's say near it: where the person asked about differs."""
+    return _contrast(occasion, occasion.source, _own_rows(occasion, occasion.source))
+
+
 def other_user(occasion: Occasion) -> Vector | None:
     """Control: the inner prior (default `profile`) with somebody else's profile.
 
     The somebody is drawn, once per scope and people, from the other scopes' people; where there
-    is only one scope, from its own other people.
+    is only one scope, from its own other people. `contrast` takes the scope's other people.
     """
+    inner, _, source = occasion.source.partition(":")
+    if inner == "contrast":
+        return _contrast(occasion, source, ~_own_rows(occasion, source))
     others = [p for p in occasion.shelf.strangers if p.text is not None] or [
         found
         for name, found in occasion.shelf.people.items()
@@ -116,11 +123,19 @@ def other_user(occasion: Occasion) -> Vector | None:
 
 def everyone(occasion: Occasion) -> Vector | None:
     """Control: the inner prior with the profiles of all people of the scope at once."""
+    inner, _, source = occasion.source.partition(":")
+    if inner == "contrast":
+        return _contrast(occasion, source, np.ones(len(_lender(occasion, source)), bool))
     return _inner(occasion, list(occasion.shelf.people.values()))
 
 
 def shuffled(occasion: Occasion) -> Vector | None:
-    """Control: as many facts as the profile has, drawn from all other people's profiles."""
+    """Control: as many facts as the profile has, drawn from all other people's profiles; for
+    `contrast`, the memories' owners exchanged at random."""
+    inner, _, source = occasion.source.partition(":")
+    if inner == "contrast":
+        mixed = _generator(occasion).permutation(_own_rows(occasion, source))
+        return _contrast(occasion, source, mixed)
     own = sum(len(p.facts) for p in occasion.profiles)
     pool = [p.facts for p in occasion.shelf.strangers if len(p.facts)] or [
         found.facts
@@ -145,6 +160,7 @@ PRIORS: dict[str, Prior] = {
     "facts": facts,
     "centroid": centroid,
     "speaker": speaker,
+    "contrast": contrast,
     "other-user": other_user,
     "everyone": everyone,
     "shuffled": shuffled,
@@ -158,7 +174,9 @@ def _inner(occasion: Occasion, profiles: list[ProfileVectors]) -> Vector | None:
         return _weighted(occasion.query, profiles)
     if occasion.source in ("", "profile"):
         return _mean(p.text for p in profiles if p.text is not None)
-    raise UsageError(f"a control repeats 'profile' or 'facts', not {occasion.source!r}")
+    raise UsageError(
+        f"a control repeats 'profile', 'facts' or 'contrast:KIND', not {occasion.source!r}"
+    )
 
 
 def _weighted(query: Vector, profiles: list[ProfileVectors]) -> Vector | None:
@@ -166,11 +184,42 @@ def _weighted(query: Vector, profiles: list[ProfileVectors]) -> Vector | None:
 
 
 def _softmax_mean(query: Vector, rows: npt.NDArray[np.float32]) -> Vector | None:
-    if not len(rows):
-        return None
+    return _unit(_pull(query, rows, TEMPERATURE)) if len(rows) else None
+
+
+def _pull(query: Vector, rows: npt.NDArray[np.float32], temperature: float) -> Vector:
+    """Mean (d,) of rows weighted by softmax(cosine with the query / temperature)."""
     cosines = rows @ query
-    weights = np.exp((cosines - cosines.max()) / TEMPERATURE)
-    return _unit(weights @ rows)
+    weights = np.exp((cosines - cosines.max()) / temperature)
+    return (weights / weights.sum()) @ rows
+
+
+def _contrast(occasion: Occasion, source: str, own: npt.NDArray[np.bool_]) -> Vector | None:
+    """Where some rows of a kind of memory pull the query, less where the others pull it."""
+    vectors = _lender(occasion, source).vectors
+    if not own.any():
+        return None
+    pull = _pull(occasion.query, vectors[own], CONTRAST_TEMPERATURE)
+    if not own.all():
+        pull = pull - _pull(occasion.query, vectors[~own], CONTRAST_TEMPERATURE)
+    return _unit(pull)
+
+
+def _own_rows(occasion: Occasion, source: str) -> npt.NDArray[np.bool_]:
+    """Which rows of a kind of memory the people own."""
+    bank, people = _lender(occasion, source), occasion.people
+    return occasion.shelf.once(
+        ("own", source, people),
+        lambda: np.asarray([memory.owner in people for memory in bank.memories], bool),
+    )
+
+
+def _lender(occasion: Occasion, source: str) -> Bank:
+    """The scope's memories of a kind. Raises UsageError naming the kinds that are there."""
+    if source not in occasion.shelf.sources:
+        known = ", ".join(occasion.shelf.sources) or "none"
+        raise UsageError(f"no {source!r} in {occasion.shelf.scope!r}; there are: {known}")
+    return occasion.shelf.sources[source]
 
 
 def _mean(vectors: Iterable[Vector]) -> Vector | None:

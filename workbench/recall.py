@@ -111,12 +111,13 @@ def effective(banks: BankSet, recipe: Recipe) -> tuple[Recipe, list[str]]:
 def centroid_sources(
     workspace: Workspace, banks: BankSet, prior: str, progress: Progress | None = None
 ) -> dict[str, BankSet]:
-    """The further bank set that `centroid:SOURCE` needs, built where it is missing."""
-    name, _, source = prior.partition(":")
-    if name != "centroid" or source in ("", banks.manifest["memories"]):
+    """The further bank set that a prior looks at, built where it is missing: the last word of
+    `centroid:KIND`, `contrast:KIND` and `other-user:contrast:KIND` names its kind of memory."""
+    *names, kind = prior.split(":")
+    if kind == banks.manifest["memories"] or not {"centroid", "contrast"}.intersection(names):
         return {}
-    made = open_banks(workspace, banks.dataset.name, source, banks.manifest["embedder"], progress)
-    return {source: made}
+    made = open_banks(workspace, banks.dataset.name, kind, banks.manifest["embedder"], progress)
+    return {kind: made}
 
 
 def sources_for(

@@ -29,8 +29,8 @@ RECIPE_HELP = {
     "memories": "What is remembered: turns, observations or facts.",
     "embedder": "minilm, mpnet, bge, a model id or a folder; add +bf16 or +openvino for speed.",
     "retriever": "dense, lexical, hybrid, ppro or approximate.",
-    "prior": "none, profile, facts, centroid:SOURCE, speaker; or a control: other-user, "
-    "everyone, shuffled, random, each :facts or :profile.",
+    "prior": "none, profile, facts, centroid:KIND, speaker, contrast:KIND; or a control: "
+    "other-user, everyone, shuffled, random, before the prior it repeats (everyone:facts).",
     "lam": "Weight of the query against the prior, 0..1; 1 is query only.",
     "k": "How many memories are kept (K_E).",
     "k_semantic": "How many semantic memories are kept (K_S), with ppro.",
