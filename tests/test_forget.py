@@ -13,6 +13,7 @@ from shell import bytes_under, cached_vectors, report, workbench, write_rows
 
 from workbench.bank import load_banks
 from workbench.datasets import store
+from workbench.forget import forget
 from workbench.vector_cache import VectorCache
 from workbench.workspace import Workspace, read_manifest
 
@@ -223,3 +224,9 @@ def test_a_turn_whose_text_was_replaced_is_found_by_its_new_text_only(notes: Pat
     [own] = cache.read(manifest["fingerprint"], "", ["Ana: My umbrella is green."]).values()
     cache.close()
     assert np.array_equal(bank.vectors[row], own)
+
+
+def test_memories_are_known_by_their_ids_whether_or_not_a_bank_is_there(tmp_path: Path) -> None:
+    store.load(Workspace(tmp_path), "sample")
+    for turn in ("D5:1", "D5:2"):  # the first drops whatever banks there are
+        assert forget(Workspace(tmp_path), "sample", "c1", [f"t:{turn}"])["turns"] == [turn]

@@ -150,16 +150,16 @@ def test_an_unknown_or_empty_person_is_an_error_and_never_everyone(
     sample: BankSet, user: str
 ) -> None:
     with pytest.raises(UsageError):
-        find_person(sample, user)
+        find_person(sample.dataset, user)
     with pytest.raises(UsageError):
         ask(sample, "What am I training for?", Recipe(), user)
 
 
 def test_a_person_is_found_by_name_or_by_scope_and_name(sample: BankSet) -> None:
-    assert find_person(sample, "nadia") == ("c1", ("Nadia",))
-    assert find_person(sample, "c1/Nadia") == ("c1", ("Nadia",))
+    assert find_person(sample.dataset, "nadia") == ("c1", ("Nadia",))
+    assert find_person(sample.dataset, "c1/Nadia") == ("c1", ("Nadia",))
     with pytest.raises(UsageError, match="--user"):
-        find_person(sample, None)
+        find_person(sample.dataset, None)
 
 
 def test_a_blank_question_finds_nothing_and_says_so(sample: BankSet) -> None:

@@ -7,15 +7,16 @@ from typing import Any
 
 import msgspec
 
+from workbench.datasets.report import Dataset
 from workbench.errors import UsageError
 from workbench.library import BankSet
 from workbench.memory.dimensions import of_question
 from workbench.recall import effective, query_of
-from workbench.retrieve import retrieve
+from workbench.retrieve import retrieve, score
 from workbench.schema import Hit, Question, Recipe
 from workbench.shelf import Query, Shelf
 
-__all__ = ["ask", "find_person", "find_question"]
+__all__ = ["ask", "find_asker", "find_person", "find_question"]
 
 
 def ask(
@@ -30,13 +31,8 @@ def ask(
     `user` is "PERSON", or "SCOPE/PERSON" where several scopes have one of that name; only the
     dataset's own questions can do without. Raises UsageError where it names nobody.
     """
-    question = find_question(banks, asked)
-    if question is None:
-        scope, people = find_person(banks, user)
-    elif user is None:
-        scope, people = question.scope, question.people
-    else:
-        scope, people = find_person(banks, user, within=question.scope)
+    question = find_question(banks.dataset, asked)
+    scope, people = find_asker(banks.dataset, asked, user)
     text = question.text if question else asked
     vector = banks.queries([text])[0]
     query = (
@@ -49,6 +45,10 @@ def ask(
     without, having = _both(shelf, query, recipe)
     if vector is None:
         notes.append("the question is blank: nothing is retrieved")
+    elif not len(shelf.bank):
+        notes.append(f"there are no {recipe.memories} of {scope} to retrieve")
+    else:
+        notes += score(shelf, query, recipe).notes
     return {
         "question": text,
         "user": f"{scope}/{' & '.join(people)}",
@@ -60,25 +60,36 @@ def ask(
     }
 
 
-def find_question(banks: BankSet, asked: str) -> Question | None:
+def find_asker(dataset: Dataset, asked: str, user: str | None) -> tuple[str, tuple[str, ...]]:
+    """Scope and people of a question: those of the dataset's own question, unless `user` names
+    somebody else of its scope; for free text those that `user` names. Needs no banks."""
+    question = find_question(dataset, asked)
+    if question is None:
+        return find_person(dataset, user)
+    if user is None:
+        return question.scope, question.people
+    return find_person(dataset, user, within=question.scope)
+
+
+def find_question(dataset: Dataset, asked: str) -> Question | None:
     """The dataset's question with that id, if it has one."""
-    return next((q for q in banks.dataset.questions if q.id == asked.strip()), None)
+    return next((q for q in dataset.questions if q.id == asked.strip()), None)
 
 
 def find_person(
-    banks: BankSet, user: str | None, within: str | None = None
+    dataset: Dataset, user: str | None, within: str | None = None
 ) -> tuple[str, tuple[str, ...]]:
     """Scope and people that "PERSON" or "SCOPE/PERSON" names.
 
     A dataset with one person in all needs no name. Raises UsageError with the names to choose
     from where the name is missing, unknown or ambiguous.
     """
-    everyone = [
-        (scope, person)
-        for scope, people in banks.people.items()
-        for person in people
-        if within in (None, scope)
-    ]
+    everyone = dict.fromkeys(
+        (dialogue.scope, person)
+        for dialogue in dataset.dialogues
+        for person in dialogue.people
+        if within in (None, dialogue.scope)
+    )
     wanted = None if user is None else user.strip()
     found = [
         (scope, person)
@@ -88,13 +99,15 @@ def find_person(
     ]
     if len(found) == 1:
         return found[0][0], (found[0][1],)
-    choices = ", ".join(f"{scope}/{person}" for scope, person in (found or everyone)[:12])
+    choices = [f"{scope}/{person}" for scope, person in (found or everyone)]
+    listed = ", ".join(choices[:12]) or "nobody: the dataset has no people"
+    more = f" and {len(choices) - 12} more" if len(choices) > 12 else ""
     problem = (
         "say whose memories are searched with --user"
         if not wanted
         else f"{wanted!r} is {'several people' if found else 'nobody here'}"
     )
-    raise UsageError(f"{problem}; choose from: {choices or 'nobody: the dataset has no people'}")
+    raise UsageError(f"{problem}; choose from: {listed}{more}")
 
 
 def _both(shelf: Shelf, query: Query, recipe: Recipe) -> tuple[list[Any], list[Any]]:

@@ -14,8 +14,8 @@ __all__ = ["demo"]
 
 SAMPLE = "sample"
 
-# Asked in the same words by six people of the sample, each with other evidence.
-QUESTION = "c1/0"
+# Two people ask it in the same words, each with other evidence; the prior helps this one of them.
+QUESTION = "c2/20"
 
 SETTINGS = (
     ("without the prior (λ = 1)", Recipe(prior="none", lam=1.0)),
@@ -24,7 +24,7 @@ SETTINGS = (
 )
 
 NEXT = (
-    "workbench ask sample 'What am I training for?' --user Tomasz   (the same words, another user)",
+    "workbench ask sample c2/21   (the same words, asked by the other person)",
     "workbench recall sample --prior facts --lam 0.8   (profile facts weighted by the question)",
     "workbench recall sample --prior other-user   (a control: somebody else's profile)",
     "workbench import PATH   (your LoCoMo, LongMemEval, PersonaMem, ChatGPT, Claude, ... file)",

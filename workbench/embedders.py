@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["EMBEDDERS", "SentenceEmbedder", "open_embedder"]
 
 PASSAGE_PROMPTS = ("passage", "document", "corpus")
-CHUNK_RULE = "token-weighted mean of chunks"
+CHUNK_RULE = "token-weighted mean of the first 128 chunks"
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,13 @@ class SentenceEmbedder:
     def limit(self) -> int:
         """Tokens that the model reads at once, special ones included."""
         stated = _config(self.folder, "sentence_bert_config.json").get("max_seq_length")
-        return int(stated or _config(self.folder, "config.json")["max_position_embeddings"])
+        limit = stated or _config(self.folder, "config.json").get("max_position_embeddings")
+        if not isinstance(limit, int):
+            raise ModelError(
+                f"{self.folder} is no sentence-transformers folder: no config.json "
+                "in it states how much text the model reads"
+            )
+        return limit
 
     @cached_property
     def encoder(self) -> Encoder:
@@ -213,8 +219,11 @@ def _model_folder(name: str, model: Model) -> Path:
     package = find_spec(model.package) if model.package else None
     if package is not None and package.origin:
         return Path(package.origin).parent / "model"
-    if name not in EMBEDDERS and Path(name).expanduser().is_dir():
-        return Path(name).expanduser()
+    folder = Path(name).expanduser()
+    if name not in EMBEDDERS and folder.is_dir():
+        if not any((folder / kept).is_file() for kept in ("modules.json", "config.json")):
+            raise ModelError(f"{folder} is no sentence-transformers folder: it has no modules.json")
+        return folder
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 

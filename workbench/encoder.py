@@ -24,6 +24,10 @@ __all__ = ["Encoder"]
 
 BATCH = 32
 
+# A text of more chunks is read to here and no further: five megabytes in one message would take
+# most of an hour, and its mean would say nothing. What is not read is counted (`excess`).
+MOST_CHUNKS = 128
+
 # The library draws a bar for each load on stderr, over whatever progress is shown there.
 logging.disable_progress_bar()
 
@@ -67,7 +71,7 @@ class Encoder:
         room = self.limit - self._overhead(prompt)
         pieces, owner, weight = [], [], []
         for row, (text, offsets) in enumerate(zip(texts, spans, strict=True)):
-            for start in range(0, max(len(offsets), 1), room):
+            for start in range(0, max(min(len(offsets), MOST_CHUNKS * room), 1), room):
                 part = offsets[start : start + room]
                 whole = len(offsets) <= room
                 pieces.append(prompt + (text if whole else text[part[0][0] : part[-1][1]]))

@@ -38,7 +38,7 @@ def forget(
         turn.id for d in dataset.dialogues if d.scope == where for turn in (*d.turns, *d.aside)
     }
     memories = {memory.id: memory for memory in _remembered(workspace, name, where)}
-    memories |= {memory.id: memory for memory in dataset.observations if memory.scope == where}
+    memories |= {memory.id: memory for memory in _by_rule(dataset, where)}
     wanted: set[str] = set()
     for given in ids:
         if given in turns:
@@ -114,14 +114,17 @@ def _remembered(workspace: Workspace, name: str, scope: str) -> Iterator[Memory]
 
 def _texts_from_rules(dataset: Dataset, scope: str, turns: set[str]) -> Iterator[str]:
     """What the rules remember from the turns: embedded, perhaps, by a build that was killed."""
+    for memory in _by_rule(dataset, scope):
+        if turns.intersection(memory.sources):
+            yield memory.text
+
+
+def _by_rule(dataset: Dataset, scope: str) -> Iterator[Memory]:
+    """What the rules remember of a scope, whether a bank of it is there or not."""
     for dialogue in dataset.dialogues:
         for extract in EXTRACTORS.values() if dialogue.scope == scope else ():
-            for memory in extract(dialogue).memories:
-                if turns.intersection(memory.sources):
-                    yield memory.text
-    for memory in dataset.observations:
-        if memory.scope == scope and turns.intersection(memory.sources):
-            yield memory.text
+            yield from extract(dialogue).memories
+    yield from (memory for memory in dataset.observations if memory.scope == scope)
 
 
 def _texts_without_source(workspace: Workspace, dataset: Dataset) -> Iterator[str]:

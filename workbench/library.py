@@ -60,6 +60,7 @@ class BankSet:
         if scope not in self._dialogues:
             known = ", ".join(list(self._dialogues)[:12]) or "none"
             raise UsageError(f"{self.dataset.name} has no scope {scope!r}; it has: {known}")
+        turns = [turn for dialogue in self._dialogues[scope] for turn in dialogue.turns]
         banks = {self.manifest["memories"]: self, **(sources or {})}
         return Shelf(
             scope=scope,
@@ -73,12 +74,8 @@ class BankSet:
                 if other != scope
                 for person in people.values()
             ),
-            positions={
-                turn.id: position
-                for position, turn in enumerate(
-                    turn for dialogue in self._dialogues[scope] for turn in dialogue.turns
-                )
-            },
+            positions={turn.id: position for position, turn in enumerate(turns)},
+            sessions={turn.id: turn.session for turn in turns},
         )
 
     def queries(self, texts: Iterable[str]) -> list[Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -13,55 +13,107 @@ import numpy as np
 from workbench.errors import UsageError
 from workbench.library import BankSet, open_banks
 from workbench.memory.dimensions import of_question
-from workbench.metrics import Measured, evidence_ranks, exclusion, summarise
+from workbench.metrics import (
+    PLAN,
+    Measured,
+    Plan,
+    evidence_of,
+    evidence_ranks,
+    exclusion,
+    gold_of,
+    recall_at,
+    summarise,
+    tidy_rows,
+)
 from workbench.retrieve import score, semantic_scores
-from workbench.schema import Question, Recipe
+from workbench.runs import save_run, tidy
+from workbench.schema import Question, Recipe, digest_of
 from workbench.shelf import Query, Shelf
+from workbench.stats import mean_interval
 from workbench.workspace import Workspace
 
-__all__ = ["centroid_sources", "effective", "measure_recall", "query_of", "recall", "sources_for"]
+__all__ = [
+    "Outcome",
+    "centroid_sources",
+    "effective",
+    "in_split",
+    "measure",
+    "measure_recall",
+    "query_of",
+    "recall",
+    "save_recall",
+    "sources_for",
+]
 
 Progress = Callable[[str, int, int], None]
+
+
+class Outcome(NamedTuple):
+    """A measured recipe: what `recall --json` reports, and each question's ranks."""
+
+    report: dict[str, Any]
+    measured: list[Measured]
 
 
 def recall(
     banks: BankSet,
     recipe: Recipe,
-    ks: Sequence[int] = (1, 5, 10, 25, 50, 100),
-    split: str = "all",
+    ks: Sequence[int] = PLAN.ks,
+    split: str = PLAN.split,
     sources: dict[str, BankSet] | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Means over the split's measurable questions, with what was left out beside them.
+    """The report of `measure` at some K of a split: turns, against the original gold."""
+    return measure(banks, recipe, Plan(ks=tuple(ks), split=split), sources, progress).report
+
+
+def measure(
+    banks: BankSet,
+    recipe: Recipe,
+    plan: Plan = PLAN,
+    sources: dict[str, BankSet] | None = None,
+    progress: Progress | None = None,
+) -> Outcome:
+    """Means over the plan's measurable questions, with intervals and what was left out.
 
     On the dual path K counts episodic memories (K_E); what the K_S semantic ones add is reported
     apart as `with_semantic`, since it spends more than K.
     """
-    if not ks or min(ks) < 1:
-        raise UsageError(f"K must be at least 1, not {min(ks, default='nothing')}")
-    questions = in_split(banks, split)
-    excluded = Counter(filter(None, map(exclusion, questions)))
-    kept = [question for question in questions if exclusion(question) is None]
+    if not plan.ks or min(plan.ks) < 1:
+        raise UsageError(f"K must be at least 1, not {min(plan.ks, default='nothing')}")
     recipe, notes = effective(banks, recipe)
-    measured, with_semantic, said = measure_recall(banks, kept, recipe, sources, progress)
+    reasons = {q.id: exclusion(q, plan.gold, plan.level) for q in in_split(banks, plan.split)}
+    kept = [q for q in in_split(banks, plan.split) if reasons[q.id] is None]
+    measured, with_semantic, said = measure_recall(banks, kept, recipe, sources, progress, plan)
     notes += [f"{note} ({n} questions)" for note, n in said.items()]
     report = {
         "dataset": banks.dataset.name,
-        "split": split,
+        **msgspec.to_builtins(plan),
         "banks": banks.id,
         "recipe": msgspec.to_builtins(recipe),
-        "excluded": dict(sorted(excluded.items())),
-        "unresolved_ids": sum(len(question.gold.unresolved) for question in kept),
-        **summarise(measured, ks),
+        "excluded": dict(sorted(Counter(filter(None, reasons.values())).items())),
+        "unresolved_ids": sum(len(gold_of(q, plan.gold).unresolved) for q in kept),
+        **summarise(measured, plan.ks),
+        **_intervals(measured, plan.ks, recipe.seed),
         "notes": notes,
     }
     if recipe.retriever == "ppro":
-        both = summarise(with_semantic, ks)
+        both = summarise(with_semantic, plan.ks)
         report["with_semantic"] = {"k_semantic": recipe.k_semantic, "recall": both["recall"]}
     if recipe.retriever == "approximate":
         exact = msgspec.structs.replace(recipe, retriever="dense")
         report["agreement_with_exact"] = _agreement(banks, kept, recipe, exact, sources)
-    return report
+    return Outcome(report, measured)
+
+
+def save_recall(workspace: Workspace, banks: BankSet, outcome: Outcome) -> str:
+    """Keep an outcome as a run of the workspace; returns the run's id."""
+    asked = ("dataset", "ks", "split", "level", "gold", "banks", "recipe")
+    identity = {key: outcome.report[key] for key in asked}
+    identity["content"] = digest_of(banks.dataset.questions)
+    frame = tidy(tidy_rows(outcome.measured, outcome.report["ks"]))
+    facts = {key: value for key, value in outcome.report.items() if key not in identity}
+    return save_run(workspace, "recall", identity, frame, facts)
 
 
 def measure_recall(
@@ -70,6 +122,7 @@ def measure_recall(
     recipe: Recipe,
     sources: dict[str, BankSet] | None = None,
     progress: Progress | None = None,
+    plan: Plan = PLAN,
 ) -> tuple[list[Measured], list[Measured], Counter[str]]:
     """The evidence ranks of every question: by the episodic ranking, and with the semantic
     memories put in front of it; and the retriever's notes, counted."""
@@ -80,17 +133,44 @@ def measure_recall(
     notes = Counter[str]()
     for done, (question, vector) in enumerate(zip(questions, vectors, strict=True), start=1):
         shelf = shelf_of(question.scope)
-        query = query_of(question, vector)
-        ranked, extra, said = _ranked_sources(shelf, query, recipe)
+        ranked, extra, said = _ranked_sources(shelf, query_of(question, vector), recipe)
         notes.update(said)
-        ranks = evidence_ranks(question.gold.evidence, ranked, shelf.positions)
-        lent = evidence_ranks(question.gold.evidence, extra, shelf.positions)
+        ranks = _ranks(shelf, question, plan, ranked)
+        lent = _ranks(shelf, question, plan, extra)
         merged = tuple(1 if found else rank for rank, found in zip(ranks, lent, strict=True))
-        for into, found in ((episodic, ranks), (both, merged)):
-            into.append(Measured(question=question.id, category=question.category, ranks=found))
+        about = {"question": question.id, "scope": question.scope, "category": question.category}
+        episodic.append(Measured(**about, ranks=ranks))
+        both.append(Measured(**about, ranks=merged))
         if progress:
             progress("retrieving", done, len(questions))
     return episodic, both, notes
+
+
+def _ranks(
+    shelf: Shelf, question: Question, plan: Plan, ranked: Iterable[tuple[str, ...]]
+) -> tuple[int | None, ...]:
+    """Ranks of the question's evidence at the plan's level among ranked sources."""
+    evidence = evidence_of(question, plan.gold, plan.level)
+    if plan.level == "turn":
+        return evidence_ranks(evidence, ranked, shelf.positions)
+    known = dict.fromkeys(shelf.sessions.values(), 0)
+    sessions = (tuple(shelf.sessions[turn] for turn in sources) for sources in ranked)
+    return evidence_ranks(evidence, sessions, known)
+
+
+def _intervals(measured: Sequence[Measured], ks: Sequence[int], seed: int) -> dict[str, Any]:
+    """95 % intervals of recall at every K, and what they are over (conversations or questions)."""
+    if not measured:
+        return {"interval": {str(k): [None, None] for k in ks}, "basis": None}
+    scopes = [question.scope for question in measured]
+    found = {}
+    for k in ks:
+        values = np.asarray([recall_at(k, question.ranks) for question in measured])
+        found[str(k)] = mean_interval(values, scopes, seed=seed)
+    return {
+        "interval": {k: [estimate.lo, estimate.hi] for k, estimate in found.items()},
+        "basis": next(iter(found.values())).basis,
+    }
 
 
 def query_of(question: Question, vector: Any) -> Query:
@@ -145,8 +225,10 @@ def _ranked_sources(
     shelf: Shelf, query: Query, recipe: Recipe
 ) -> tuple[Iterable[tuple[str, ...]], Iterable[tuple[str, ...]], list[str]]:
     """Sources of all episodic memories, best first; of the K_S semantic ones; and notes."""
-    if query.vector is None or not len(shelf.bank):
-        return (), (), []
+    if query.vector is None:
+        return (), (), ["a blank question finds nothing"]
+    if not len(shelf.bank):
+        return (), (), [f"there are no {recipe.memories} to retrieve"]
     scoring = score(shelf, query, recipe)
     memories = shelf.bank.memories
     ranked = (memories[row].sources for row in scoring.best(len(memories)))

@@ -64,9 +64,10 @@ def check_recipe(recipe: Recipe) -> None:
         if given < least:
             raise UsageError(f"--{option.replace('_', '-')} must be at least {least}, not {given}")
     numbers = ("boost", "lexical_weight", "neighbours", "neighbours_far", "speaker", "lend")
-    weights = [*(getattr(recipe, name) for name in numbers), recipe.threshold or 0.0]
-    if not np.isfinite(weights).all():
-        raise UsageError(f"weights and threshold must be finite numbers, not {weights}")
+    for name in (*numbers, "threshold"):
+        value = getattr(recipe, name)
+        if value is not None and not np.isfinite(value):
+            raise UsageError(f"--{name.replace('_', '-')} must be a finite number, not {value}")
 
 
 def dense(shelf: Shelf, query: Query, recipe: Recipe) -> Scoring:
@@ -110,7 +111,8 @@ def mixture_length(cosine: float, lam: float) -> float:
 def lexical(shelf: Shelf, query: Query, recipe: Recipe) -> Scoring:
     """BM25 over the memories' texts; the prior has no part in it."""
     scores = shelf.lexical.scores(query.text)
-    return Scoring({"lexical": scores}, {"lexical": scores})
+    unused = [] if recipe.prior == "none" else ["the lexical retriever has no place for a prior"]
+    return Scoring({"lexical": scores}, {"lexical": scores}, notes=unused)
 
 
 def hybrid(shelf: Shelf, query: Query, recipe: Recipe) -> Scoring:

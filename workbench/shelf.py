@@ -54,7 +54,8 @@ class Query:
 
 @dataclass(frozen=True)
 class Shelf:
-    """One scope's banks and people. `positions` is the reading order of its turns."""
+    """One scope's banks and people. `positions` is the reading order of its turns, `sessions` the
+    session of each."""
 
     scope: str
     bank: Bank
@@ -63,6 +64,7 @@ class Shelf:
     people: dict[str, ProfileVectors] = field(default_factory=dict)
     strangers: tuple[ProfileVectors, ...] = ()
     positions: dict[str, int] = field(default_factory=dict)
+    sessions: dict[str, str] = field(default_factory=dict)
     _kept: dict[object, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def once(self, key: object, make: Callable[[], T]) -> T:

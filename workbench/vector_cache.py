@@ -7,6 +7,7 @@ row that is damaged (wrong length or checksum) is a miss. Texts themselves are n
 from __future__ import annotations
 
 import hashlib
+import os
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -39,8 +40,13 @@ class VectorCache:
     """The vector cache of a workspace (`ROOT/cache/vectors.sqlite`)."""
 
     def __init__(self, folder: Path) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
         self.path = folder / "vectors.sqlite"
+        self.writable = _can_write(folder)
+        if not self.writable:  # what is there can be read; what is new is not kept
+            there = f"file:{self.path}?mode=ro&immutable=1" if self.path.exists() else ":memory:"
+            self._database = sqlite3.connect(there, uri=True)
+            return
+        folder.mkdir(parents=True, exist_ok=True)
         with self._usable():
             self._database = sqlite3.connect(self.path, timeout=BUSY_SECONDS)
             self._database.execute("PRAGMA journal_mode=WAL")
@@ -53,7 +59,9 @@ class VectorCache:
     ) -> dict[str, npt.NDArray[np.float32]]:
         """The vectors that are there, by text."""
         by_key = {_key(text): text for text in texts}
-        found = {}
+        found: dict[str, npt.NDArray[np.float32]] = {}
+        if not self.writable and not self.path.exists():
+            return found
         for keys in _batches(by_key, 500):
             marks = ",".join("?" * len(keys))
             with self._usable():
@@ -75,6 +83,8 @@ class VectorCache:
                 blob = vector.astype("<f4").tobytes()
                 yield _key(text), prompt, fingerprint, blob, zlib.crc32(blob)
 
+        if not self.writable:
+            return
         with self._usable(), self._database:
             self._database.executemany(
                 "INSERT OR REPLACE INTO vectors VALUES (?, ?, ?, ?, ?)", rows()
@@ -88,6 +98,13 @@ class VectorCache:
                     "DELETE FROM vectors WHERE text = ?", ((_key(text),) for text in texts)
                 )
             self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def check(self) -> None:
+        """Raise WorkspaceError where SQLite finds the file damaged."""
+        with self._usable():
+            found = self._database.execute("PRAGMA quick_check").fetchone()[0]
+            if found != "ok":
+                raise sqlite3.DatabaseError(found)
 
     def __len__(self) -> int:
         with self._usable():
@@ -105,6 +122,12 @@ class VectorCache:
             raise WorkspaceError(
                 f"vector cache {self.path} is unusable ({error}); delete it, nothing else is lost"
             ) from error
+
+
+def _can_write(folder: Path) -> bool:
+    """Whether the folder, or the nearest one above it that exists, lets this process write."""
+    nearest = next(path for path in (folder, *folder.parents) if path.exists())
+    return os.access(nearest, os.W_OK)
 
 
 def _batches(keys: Iterable[bytes], size: int) -> Iterator[tuple[bytes, ...]]:

@@ -13,6 +13,7 @@ from workbench.datasets import store
 from workbench.errors import WorkbenchError, WorkspaceError
 from workbench.forget import forget_leftovers
 from workbench.library import stale
+from workbench.vector_cache import VectorCache
 from workbench.workspace import Workspace, read_manifest, remove_folder, verify_folder
 
 __all__ = ["verify"]
@@ -30,6 +31,7 @@ def verify(workspace: Workspace, repair: bool) -> dict[str, Any]:
     for folder in _folders(workspace, "datasets"):
         checked += 1
         problems += _dataset_problems(workspace, folder, repair)
+    problems += _cache_problems(workspace, repair)
     derived = [*_folders(workspace, "banks"), *_folders(workspace, "runs")]
     checked += len(derived)
     faulty = [(folder, why) for folder in derived if (why := _settled_fault(workspace, folder))]
@@ -66,6 +68,20 @@ def _dataset_problems(workspace: Workspace, folder: Path, repair: bool) -> Itera
                 folder.rmdir()
     except WorkspaceError:
         return  # an import is at work
+
+
+def _cache_problems(workspace: Workspace, repair: bool) -> Iterator[dict[str, str]]:
+    """Whether the vector cache opens and is whole; all that is in it can be computed again."""
+    folder = workspace.folder("cache")
+    if not (folder / "vectors.sqlite").exists():
+        return
+    try:
+        VectorCache(folder).check()
+    except WorkspaceError as error:
+        if repair:
+            for path in folder.glob("vectors.sqlite*"):
+                path.unlink()
+        yield _problem("cache/vectors.sqlite", str(error), repair)
 
 
 def _leftovers(folder: Path) -> list[Path]:

@@ -10,6 +10,7 @@ import typer
 
 from workbench.cli.command import PARTIAL, command
 from workbench.cli.output import Output, shown, table
+from workbench.errors import UsageError
 
 __all__ = ["register"]
 
@@ -102,15 +103,26 @@ def list_(out: Output) -> None:
 
 def export(
     name: Annotated[str, typer.Argument(help="Name of the dataset.")],
-    to: Annotated[Path, typer.Argument(help="File to write.")],
+    to: Annotated[str, typer.Argument(help="File to write; - is stdout.")],
     out: Output,
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
 ) -> None:
     """Write a dataset as the workbench's own JSONL, which imports again as unchanged."""
     from workbench.datasets import jsonl, load_dataset
     from workbench.workspace import write_atomically
 
-    write_atomically(to, jsonl.export(load_dataset(out.workspace, name)))
-    out.data({"dataset": name, "path": str(to)}, lambda report: iter([f"wrote {report['path']}"]))
+    lines = jsonl.export(load_dataset(out.workspace, name))
+    if to == "-":
+        for line in lines:
+            out.stdout.write(line.decode("utf-8"))
+        return
+    path = Path(to)
+    if not path.parent.is_dir():
+        raise UsageError(f"{path.parent} is no folder; make it first")
+    if path.is_symlink() or (path.exists() and not (force and path.is_file())):
+        raise UsageError(f"{path} is there already; name another file, or give --force")
+    write_atomically(path, lines)
+    out.data({"dataset": name, "path": to}, lambda report: iter([f"wrote {report['path']}"]))
 
 
 def _import_report(report: dict[str, Any]) -> Iterator[Any]:

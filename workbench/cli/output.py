@@ -82,6 +82,8 @@ class Output:
             def show(what: str, done: int, total: int) -> None:
                 if what not in tasks:
                     tasks[what] = bar.add_task(what, total=total)
+                    if not sys.stderr.isatty():  # no bar there: a line, so that one sees it works
+                        self.say(f"{what}: {total}")
                 bar.update(tasks[what], completed=done)
 
             yield show

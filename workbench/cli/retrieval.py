@@ -59,16 +59,19 @@ def ask(
 ) -> None:
     """Rank memories for one question, without and with the profile prior, side by side."""
     from workbench.ask import ask as ask_banks
+    from workbench.ask import find_asker
+    from workbench.datasets import load_dataset
     from workbench.library import open_banks
     from workbench.recall import sources_for
     from workbench.retrieve import check_recipe
 
     check_recipe(recipe)
+    # Bytes of the shell that are no text arrive as halves of characters, which no model takes.
+    text = question.encode("utf-8", "replace").decode("utf-8")
+    find_asker(load_dataset(out.workspace, name), text, user)  # before anything is built
     with out.progress() as progress:
         banks = open_banks(out.workspace, name, recipe.memories, recipe.embedder, progress)
         sources = sources_for(out.workspace, banks, recipe, progress)
-    # Bytes of the shell that are no text arrive as halves of characters, which no model takes.
-    text = question.encode("utf-8", "replace").decode("utf-8")
     out.data(ask_banks(banks, text, recipe, user, sources), _rankings)
 
 
@@ -78,21 +81,30 @@ def recall(
     out: Output,
     k: Annotated[str, typer.Option(help="One or several K, with commas.")] = "1,5,10,25,50,100",
     split: Annotated[str, typer.Option(help="all, train, validation or test.")] = "all",
+    level: Annotated[str, typer.Option(help="turn or session.")] = "turn",
+    gold: Annotated[str, typer.Option(help="original or audited.")] = "original",
 ) -> None:
-    """Evidence recall over a dataset's questions, with any-found, all-found and MRR."""
+    """Evidence recall over a dataset's questions, with any-found, all-found, nDCG and MRR."""
     from workbench.library import open_banks
-    from workbench.recall import recall as measure
-    from workbench.recall import sources_for
+    from workbench.metrics import Plan
+    from workbench.recall import measure, save_recall, sources_for
     from workbench.retrieve import check_recipe
 
-    ks = _numbers(k)
-    recipe = msgspec.structs.replace(recipe, k=max(ks))
+    for option, given, known in (
+        ("level", level, ("turn", "session")),
+        ("gold", gold, ("original", "audited")),
+    ):
+        if given not in known:
+            raise UsageError(f"--{option} is {' or '.join(known)}, not {given!r}")
+    plan = msgspec.convert({"ks": _numbers(k), "split": split, "level": level, "gold": gold}, Plan)
+    recipe = msgspec.structs.replace(recipe, k=max(plan.ks))
     check_recipe(recipe)
     with out.progress() as progress:
         banks = open_banks(out.workspace, name, recipe.memories, recipe.embedder, progress)
         sources = sources_for(out.workspace, banks, recipe, progress)
-        report = measure(banks, recipe, ks, split, sources, progress)
-    out.data(report, _recall_report)
+        outcome = measure(banks, recipe, plan, sources, progress)
+    run = save_recall(out.workspace, banks, outcome)
+    out.data({"run": run, **outcome.report}, _recall_report)
 
 
 def demo(out: Output) -> None:
@@ -162,9 +174,12 @@ def _recall_report(report: dict[str, Any]) -> Iterator[Any]:
     )
     left = ", ".join(f"{n} {why}" for why, n in report["excluded"].items()) or "none"
     yield f"n = {report['n']} questions; excluded: {left}"
+    yield f"{report['level']} level, {report['gold']} gold; interval over {report['basis']}"
     yield from report["notes"]
     ks = list(report["recall"])
-    rows = [[name, *(report[name][k] for k in ks)] for name in ("recall", "any", "all")]
+    spans = [_span(report["interval"][k]) for k in ks]
+    rows = [["recall", *(report["recall"][k] for k in ks)], ["95 % interval", *spans]]
+    rows += [[name, *(report[name][k] for k in ks)] for name in ("any", "all", "ndcg")]
     rows += [
         [f"recall, {category} (n = {found['n']})", *(found["recall"][k] for k in ks)]
         for category, found in report["by_category"].items()
@@ -188,6 +203,11 @@ def _demo(report: dict[str, Any]) -> Iterator[Any]:
     )
     yield "\nNext (after `source .venv/bin/activate`, if you came by `make demo`):"
     yield from (f"  {line}" for line in report["next"])
+
+
+def _span(bounds: list[float | None]) -> str:
+    lo, hi = bounds
+    return "-" if lo is None or hi is None else f"{lo:.3f}-{hi:.3f}"
 
 
 def _number(value: float | None) -> str:

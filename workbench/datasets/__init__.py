@@ -91,6 +91,8 @@ def import_file(
     such file, is the bundled sample. `audit` is LoCoMo's audit file, laid over the questions.
     Raises DataError where nothing can be imported, and UsageError for an unknown format.
     """
+    if not str(path).strip():
+        raise UsageError("name the file, folder or zip to import: the path is empty")
     log = ImportLog()
     bundled = str(path) == SAMPLE and not Path(path).exists()
     if not bundled and not Path(path).exists():
@@ -103,6 +105,8 @@ def import_file(
         dataset = LOADERS[key].load(source, name or _default_name(source, key), log)
     if audit is not None:
         dataset = audits.overlay(dataset, Path(audit), log)
+    if dataset.name == SAMPLE and not bundled and _default_name(source, key) != SAMPLE:
+        raise UsageError(f"{SAMPLE!r} is the bundled sample; import {path} under another --name")
     log.check()
     _refuse_empty_handed(source, log)
     merged = save(workspace, dataset, log, _checksums(source))
@@ -160,7 +164,11 @@ def _default_name(source: Source, key: str) -> str:
     if LOADERS[key].load is not jsonl.load:
         return key
     given = jsonl.default_name(source) or source.path.resolve().stem
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", given).strip("-._")[:LONGEST_NAME].rstrip(".") or key
+    safe = re.sub(r"[^A-Za-z0-9._-]+", "-", given).strip("-._")[:LONGEST_NAME].rstrip(".")
+    if safe == given:
+        return safe
+    # Two names that look alike without their other letters must not become one dataset.
+    return f"{safe or key}-{hashlib.sha256(given.encode('utf-8', 'replace')).hexdigest()[:6]}"
 
 
 def _refuse_empty_handed(source: Source, log: ImportLog) -> None:
