@@ -19,10 +19,27 @@ PROJECT = Path(__file__).resolve().parent.parent
 # A new module gets its place in this list.
 ORDER = [
     *("__init__", "errors", "schema", "workspace", "datasets", "vector_cache", "embed", "encoder"),
-    *("embedders", "llm", "memory", "bank", "build", "lexical", "shelf", "priors", "retrieve"),
-    *("metrics", "library", "rewrite", "recall", "ask", "answer", "judge", "stats", "sweep"),
-    *("rewards", "train", "run", "cases", "forget", "verify", "doctor", "demo", "figures"),
-    *("report", "cli", "__main__"),
+    *("embedders", "llm", "memory", "bank", "build", "lexical", "shelf", "priors", "scoring"),
+    *("tokens", "answer_metrics", "answer_file"),
+    *("runs", "intervals", "stats", "compare"),
+    *(
+        "lending",
+        "retrieve",
+        "presets",
+        "metrics",
+        "library",
+        "rewrite",
+        "prepare",
+        "recall",
+        "ask",
+    ),
+    *("question_form", "spans", "answer_words", "answer_weights", "span_features", "answer"),
+    *("judge",),
+    *("blend", "surface", "parallel", "cells", "lambda_surface", "sweep", "settings", "grids"),
+    *("score", "traces"),
+    *("rewards", "train", "run", "cases", "forget", "verify", "doctor"),
+    *("passport", "theme", "figures"),
+    *("report", "demo", "cli", "__main__"),
 ]
 
 # The readers of source formats: each knows nothing of the others.
@@ -38,7 +55,7 @@ RESERVED = {
     "openvino": {"workbench.encoder"},
     "trl": {"workbench.train"},
     "pickle": set[str](),
-    "joblib": set[str](),
+    "joblib": {"workbench.parallel"},
     "pandas": set[str](),
 }
 HEAVY = ("torch", "transformers", "sentence_transformers", "numpy", "scipy", "polars", "usearch")

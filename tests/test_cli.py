@@ -98,7 +98,7 @@ FAILURES = [
     ("ask notes tea", 2, "--user; choose from: a/A, b/B, c/C"),
     ("ask notes tea --user Z", 2, "'Z' is nobody here"),
     ("ask notes tea --user a/B", 2, "'a/B' is nobody here"),
-    ("ask notes tea --user b/B --k 0", 2, "K must be at least 1"),
+    ("ask notes tea --user b/B --k 0", 2, "--k must be at least 1"),
     ("ask notes tea --user b/B --k-semantic -1", 2, "--k-semantic"),
     ("forget notes a0", 2, "notes has 3 scopes"),
     ("forget notes a0 --scope b", 4, "notes/b has no turn or memory 'a0'"),

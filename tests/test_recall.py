@@ -11,7 +11,8 @@ from workbench.ask import ask, find_person
 from workbench.datasets import import_file
 from workbench.errors import UsageError
 from workbench.library import BankSet, open_banks
-from workbench.recall import centroid_sources, recall
+from workbench.prepare import centroid_sources
+from workbench.recall import recall
 from workbench.schema import Recipe
 from workbench.workspace import Workspace
 

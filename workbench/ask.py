@@ -11,7 +11,7 @@ from workbench.datasets.report import Dataset
 from workbench.errors import UsageError
 from workbench.library import BankSet
 from workbench.memory.dimensions import of_question
-from workbench.recall import effective, query_of
+from workbench.prepare import effective, query_of
 from workbench.retrieve import retrieve, score
 from workbench.schema import Hit, Question, Recipe
 from workbench.shelf import Query, Shelf

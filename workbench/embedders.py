@@ -1,10 +1,9 @@
 """The embedders: what can be named, where it comes from, and how it is recognised again.
 
 An embedder is named `NAME[+bf16][+openvino]`: a name of `EMBEDDERS`, a sentence-transformers id or
-a folder. `+bf16` computes in bfloat16 (faster on CPUs that have it, cosines move by about 1e-3),
-`+openvino` runs the same model through OpenVINO (an extra). Each spelling is a different embedder
-with a fingerprint of its own. Loading the model waits until a text is not in the cache, so a
-second build or question costs no import of torch.
+a folder. `+bf16` computes in bfloat16 (faster where the CPU has it; cosines move by about 1e-3),
+`+openvino` runs the model through OpenVINO (an extra). Each spelling has a fingerprint of its own.
+The model is loaded for the first text that is not in the cache, and torch imported only then.
 """
 
 from __future__ import annotations
@@ -96,8 +95,8 @@ class SentenceEmbedder:
         if side == "query":
             return self.prompts.get("query", "")
         if side not in self.prompts:
-            known = ", ".join(sorted({"query", "passage", *self.prompts}))
-            raise UsageError(f"{self.name} has no prompt {side!r}; it knows {known}")
+            known = sorted({"query", "passage", *self.prompts})
+            raise UsageError(f"{self.name} has no prompt {side!r}; it knows {', '.join(known)}")
         return self.prompts[side]
 
     @cached_property
@@ -165,7 +164,7 @@ class SentenceEmbedder:
         """Tokens of each text beyond what the model reads at once; such a text is chunked."""
         from tokenizers import Tokenizer
 
-        # A character is at most four tokens (its bytes), so most texts need no closer look.
+        # A character is at most four tokens: most texts need no closer look.
         over = [row for row, text in enumerate(texts) if 4 * len(text) > self.limit // 2]
         found = [0] * len(texts)
         if over:

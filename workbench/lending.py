@@ -69,7 +69,7 @@ def _best_of_others(shelf: Shelf, query: Query, recipe: Recipe) -> Scores:
     index = shelf.once(("lexical", kind), lambda: LexicalIndex(m.text for m in bank.memories))
     scores = z_scores(cosines.astype(np.float64))
     scores += recipe.lexical_weight * z_scores(index.scores(query.text))
-    existing = shelf.existing(query.until, kind)
+    existing = shelf.existing(query.until, bank)
     if existing is not None:
         scores = np.where(existing, scores, scores.min())
     lent = np.full(len(shelf.bank), scores.min())

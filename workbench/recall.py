@@ -11,8 +11,7 @@ import msgspec
 import numpy as np
 
 from workbench.errors import UsageError
-from workbench.library import BankSet, open_banks
-from workbench.memory.dimensions import of_question
+from workbench.library import BankSet
 from workbench.metrics import (
     PLAN,
     Measured,
@@ -25,6 +24,7 @@ from workbench.metrics import (
     summarise,
     tidy_rows,
 )
+from workbench.prepare import effective, in_split, query_of
 from workbench.retrieve import score, semantic_scores
 from workbench.runs import save_run, tidy
 from workbench.schema import Question, Recipe, digest_of
@@ -32,18 +32,7 @@ from workbench.shelf import Query, Shelf
 from workbench.stats import mean_interval
 from workbench.workspace import Workspace
 
-__all__ = [
-    "Outcome",
-    "centroid_sources",
-    "effective",
-    "in_split",
-    "measure",
-    "measure_recall",
-    "query_of",
-    "recall",
-    "save_recall",
-    "sources_for",
-]
+__all__ = ["Outcome", "measure", "measure_recall", "recall", "save_recall"]
 
 Progress = Callable[[str, int, int], None]
 
@@ -171,54 +160,6 @@ def _intervals(measured: Sequence[Measured], ks: Sequence[int], seed: int) -> di
         "interval": {k: [estimate.lo, estimate.hi] for k, estimate in found.items()},
         "basis": next(iter(found.values())).basis,
     }
-
-
-def query_of(question: Question, vector: Any) -> Query:
-    """The question without its gold."""
-    return Query(question.text, vector, question.people, of_question(question.text), question.until)
-
-
-def effective(banks: BankSet, recipe: Recipe) -> tuple[Recipe, list[str]]:
-    """The recipe with the embedder's own threshold where none was given, and a note on it."""
-    if recipe.retriever != "ppro" or recipe.threshold is not None:
-        return recipe, []
-    known = banks.embedder.threshold
-    if known is None:
-        return recipe, [f"no similarity threshold is known for {banks.embedder.name}: it is off"]
-    return msgspec.structs.replace(recipe, threshold=known), []
-
-
-def centroid_sources(
-    workspace: Workspace, banks: BankSet, prior: str, progress: Progress | None = None
-) -> dict[str, BankSet]:
-    """The further bank set that a prior looks at, built where it is missing: the last word of
-    `centroid:KIND`, `contrast:KIND` and `other-user:contrast:KIND` names its kind of memory."""
-    *names, kind = prior.split(":")
-    if kind == banks.manifest["memories"] or not {"centroid", "contrast"}.intersection(names):
-        return {}
-    made = open_banks(workspace, banks.dataset.name, kind, banks.manifest["embedder"], progress)
-    return {kind: made}
-
-
-def sources_for(
-    workspace: Workspace, banks: BankSet, recipe: Recipe, progress: Progress | None = None
-) -> dict[str, BankSet]:
-    """The further bank sets that a recipe needs: for a centroid, and to lend scores."""
-    found = centroid_sources(workspace, banks, recipe.prior, progress)
-    if recipe.lend:
-        found |= centroid_sources(workspace, banks, f"centroid:{recipe.lend_from}", progress)
-    return found
-
-
-def in_split(banks: BankSet, split: str) -> list[Question]:
-    """The questions of a split, in the dataset's order; "all" is every one."""
-    if split == "all":
-        return list(banks.dataset.questions)
-    splits = banks.dataset.splits
-    if split not in splits.values():
-        known = ", ".join(["all", *sorted(set(splits.values()))])
-        raise UsageError(f"{banks.dataset.name} has no split {split!r}; it has: {known}")
-    return [q for q in banks.dataset.questions if splits.get(q.scope) == split]
 
 
 def _ranked_sources(

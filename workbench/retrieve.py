@@ -44,7 +44,7 @@ def score(shelf: Shelf, query: Query, recipe: Recipe) -> Scoring:
     """The episodic scores (n,) of a query that is not blank."""
     check_recipe(recipe)
     scoring = RETRIEVERS[recipe.retriever](shelf, query, recipe)
-    scoring.forbid(shelf.existing(query.until))
+    scoring.forbid(shelf.existing(query.until, shelf.bank))
     lend(shelf, query, recipe, scoring)
     return scoring
 
@@ -160,7 +160,8 @@ def semantic_scores(shelf: Shelf, query: Query) -> Scoring:
     """The semantic path: cos(e_q, m); no prior, no threshold, no boost."""
     assert query.vector is not None
     cosines = shelf.semantic.cosines(query.vector)[0]
-    return Scoring({"query": cosines}, {"query": cosines})
+    existing = shelf.existing(query.until, shelf.semantic)
+    return Scoring({"query": cosines}, {"query": cosines}, existing)
 
 
 Retriever = Callable[[Shelf, Query, Recipe], Scoring]

@@ -150,12 +150,12 @@ class Shelf:
             raise UsageError(f"{name!r} is nobody of {self.scope!r}; its people are: {known}")
         return name
 
-    def existing(self, until: str | None, kind: str = "") -> npt.NDArray[np.bool_] | None:
-        """Mask (n,) of memories (of another kind, where named) whose sources had all been said at
-        turn `until`; None where nothing is masked."""
+    def existing(self, until: str | None, bank: Bank) -> npt.NDArray[np.bool_] | None:
+        """Mask (n,) of a bank's memories whose sources had all been said at turn `until`; None
+        where nothing is masked."""
         if until is None:
             return None
-        last, memories = self.positions[until], (self.sources[kind] if kind else self.bank).memories
+        last, memories = self.positions[until], bank.memories
         return np.asarray(
             [max(self.positions[s] for s in m.sources) <= last for m in memories], bool
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from workbench import __version__
-from workbench.cli import datasets, house, retrieval
+from workbench.cli import compare, datasets, evaluate, house, report, retrieval, score, sweep
 from workbench.cli.command import main
 
 __all__ = ["app", "run"]
@@ -37,6 +37,11 @@ def options(
 
 datasets.register(app)
 retrieval.register(app)
+score.register(app)
+evaluate.register(app)
+compare.register(app)
+sweep.register(app)
+report.register(app)
 house.register(app)
 
 

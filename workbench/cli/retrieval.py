@@ -62,7 +62,7 @@ def ask(
     from workbench.ask import find_asker
     from workbench.datasets import load_dataset
     from workbench.library import open_banks
-    from workbench.recall import sources_for
+    from workbench.prepare import sources_for
     from workbench.retrieve import check_recipe
 
     check_recipe(recipe)
@@ -87,7 +87,8 @@ def recall(
     """Evidence recall over a dataset's questions, with any-found, all-found, nDCG and MRR."""
     from workbench.library import open_banks
     from workbench.metrics import Plan
-    from workbench.recall import measure, save_recall, sources_for
+    from workbench.prepare import sources_for
+    from workbench.recall import measure, save_recall
     from workbench.retrieve import check_recipe
 
     for option, given, known in (

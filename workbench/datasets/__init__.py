@@ -91,13 +91,10 @@ def import_file(
     such file, is the bundled sample. `audit` is LoCoMo's audit file, laid over the questions.
     Raises DataError where nothing can be imported, and UsageError for an unknown format.
     """
-    if not str(path).strip():
-        raise UsageError("name the file, folder or zip to import: the path is empty")
     log = ImportLog()
-    bundled = str(path) == SAMPLE and not Path(path).exists()
-    if not bundled and not Path(path).exists():
-        raise DataError(f"{path}: no such file or folder; check the path, or import {SAMPLE!r}")
-    source = open_source(SAMPLE_FILE if bundled else Path(path), log)
+    found = _find(path)
+    bundled = found == SAMPLE_FILE
+    source = open_source(found, log)
     key = _format_of(source) if format == AUTO else _known_format(format)
     if bundled and name in (None, SAMPLE):
         dataset = load_sample(log)
@@ -123,6 +120,17 @@ def import_file(
 def load_dataset(workspace: Workspace, name: str) -> Dataset:
     """A dataset of the workspace; the bundled "sample" needs no import."""
     return load(workspace, name)
+
+
+def _find(path: Path | str) -> Path:
+    """Where a path leads; the bundled sample's file for "sample", where there is no such file."""
+    if not str(path).strip():
+        raise UsageError("name the file, folder or zip to import: the path is empty")
+    if Path(path).exists():
+        return Path(path)
+    if str(path) == SAMPLE:
+        return SAMPLE_FILE
+    raise DataError(f"{path}: no such file or folder; check the path, or import {SAMPLE!r}")
 
 
 def _known_format(key: str) -> str:

@@ -1,0 +1,158 @@
+"""Work over processes and over a Dask cluster: same results, dead workers, clear failures."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from halls import study
+
+from workbench.errors import ModelError, UsageError
+from workbench.grids import ablation_sweep
+from workbench.parallel import Workers, spread
+from workbench.schema import Recipe
+from workbench.surface import RankMatrix, Task, evidence_ranks_by_lambda
+from workbench.sweep import lambda_sweep
+
+LAMS = (0.0, 0.5, 1.0)
+
+
+def squared(number: int) -> tuple[int, int]:
+    """The square, and who worked it out."""
+    return number * number, os.getpid()
+
+
+def refusing(number: int) -> int:
+    raise UsageError(f"{number} cannot be meant")
+
+
+def killed_once(marker: Path, task: Task) -> RankMatrix:
+    """The ranks; but the first process that gets to scope s3 is killed over it."""
+    if task.shelf.scope == "s3" and not marker.exists():
+        marker.write_text(str(os.getpid()), encoding="utf-8")
+        os.kill(os.getpid(), signal.SIGKILL)
+    return evidence_ranks_by_lambda(task)
+
+
+def always_killed(number: int) -> int:
+    os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """Two worker processes on this machine."""
+    from distributed import LocalCluster
+
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
+    ) as made:
+        yield made
+
+
+def test_results_keep_the_order_of_the_items_and_come_from_several_processes() -> None:
+    alone = [value for value, _ in spread(squared, range(7))]
+    found = list(spread(squared, range(7), Workers(jobs=2)))
+    assert [value for value, _ in found] == alone == [0, 1, 4, 9, 16, 25, 36]
+    assert os.getpid() not in {process for _, process in found}
+    assert list(spread(squared, [], Workers(jobs=2))) == []
+
+
+def test_a_sweep_over_two_processes_is_the_same_run(tmp_path: Path) -> None:
+    reports = [
+        lambda_sweep(study(tmp_path / str(jobs), workers=Workers(jobs=jobs)), Recipe(), LAMS, (5,))
+        for jobs in (1, 2)
+    ]
+    for report in reports:
+        del report["seconds"]
+    assert reports[0] == reports[1]
+    first, second = (
+        (tmp_path / jobs / "runs" / reports[0]["run"] / "questions.parquet").read_bytes()
+        for jobs in "12"
+    )
+    assert first == second
+
+
+def test_a_process_killed_on_the_way_costs_time_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alone = study(tmp_path / "alone").ranks(Recipe(), LAMS)
+    marker = tmp_path / "killed"
+    monkeypatch.setattr("workbench.cells.evidence_ranks_by_lambda", partial(killed_once, marker))
+    found = study(tmp_path / "two", workers=Workers(jobs=2)).ranks(Recipe(), LAMS)
+    assert int(marker.read_text("utf-8")) != os.getpid()
+    assert np.array_equal(found.ranks, alone.ranks)
+
+
+def test_a_worker_of_a_cluster_killed_on_the_way_costs_time_only(
+    tmp_path: Path, cluster: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = Recipe(retriever="hybrid", prior="facts")
+    alone = [lambda_sweep(study(tmp_path / "alone"), recipe, LAMS, (5,))]
+    alone.append(ablation_sweep(study(tmp_path / "alone"), recipe, (5,)))
+    before = {worker["pid"] for worker in _workers(cluster)}
+    marker = tmp_path / "killed"
+    monkeypatch.setattr("workbench.cells.evidence_ranks_by_lambda", partial(killed_once, marker))
+    workers = Workers(scheduler=cluster.scheduler_address)
+    found = [lambda_sweep(study(tmp_path / "dask", workers=workers), recipe, LAMS, (5,))]
+    found.append(ablation_sweep(study(tmp_path / "dask", workers=workers), recipe, (5,)))
+    assert int(marker.read_text("utf-8")) in before
+    for report in (*alone, *found):
+        del report["seconds"]
+    assert found == alone
+
+
+def test_what_the_work_raises_is_raised(cluster: Any) -> None:
+    for workers in (Workers(), Workers(jobs=2), Workers(scheduler=cluster.scheduler_address)):
+        with pytest.raises(UsageError, match="3 cannot be meant"):
+            list(spread(refusing, [3, 3], workers))
+
+
+def test_work_that_kills_every_process_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("workbench.parallel.ATTEMPTS", 2)
+    with pytest.raises(ModelError, match=r"processes died .* item 1 of 2"):
+        list(spread(always_killed, [1, 2], Workers(jobs=2)))
+
+
+def test_a_cluster_without_workers_is_given_up_after_a_while() -> None:
+    from distributed import LocalCluster
+
+    with LocalCluster(n_workers=0, processes=True, dashboard_address=":0") as empty:
+        workers = Workers(scheduler=empty.scheduler_address)
+        with pytest.raises(ModelError, match="no worker"):
+            list(spread(squared, [1], workers, patience=0.3))
+
+
+def test_an_address_where_nobody_answers_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("workbench.parallel.CONNECT_SECONDS", 0.5)
+    for address in ("tcp://127.0.0.1:9", "nonsense://x"):
+        with pytest.raises(ModelError, match="no Dask scheduler answers"):
+            list(spread(squared, [1], Workers(scheduler=address)))
+
+
+def test_without_the_extra_one_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(UsageError, match=r"pip install 'recall-workbench\[cluster\]'"):
+        list(spread(squared, [1], Workers(scheduler="tcp://127.0.0.1:9")))
+
+
+@pytest.mark.parametrize("jobs", [0, -2])
+def test_a_number_of_jobs_that_cannot_be_meant_is_refused(jobs: int) -> None:
+    with pytest.raises(UsageError, match="--jobs"):
+        spread(squared, [1, 2], Workers(jobs=jobs))
+
+
+def _workers(cluster: Any) -> list[dict[str, Any]]:
+    """Process ids of the cluster's workers, asked of themselves."""
+    from distributed import Client
+
+    with Client(cluster.scheduler_address, set_as_default=False) as client:
+        client.wait_for_workers(2, timeout=15)
+        return [{"pid": pid} for pid in client.run(os.getpid).values()]

@@ -1,0 +1,249 @@
+"""Commands `sweep lambda | layers | ablation | controls`: one recipe under many settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from workbench.cli.command import command
+from workbench.cli.output import Output, shown, table
+from workbench.errors import UsageError
+from workbench.schema import Recipe
+
+if TYPE_CHECKING:
+    from workbench.cells import Study
+
+__all__ = ["register"]
+
+Name = Annotated[str, typer.Argument(help="Name of the dataset.")]
+Split = Annotated[str, typer.Option(help="all, train, validation or test.")]
+Jobs = Annotated[int, typer.Option(help="Processes of this machine; -1: one a processor.")]
+Scheduler = Annotated[
+    str | None, typer.Option(help="Address of a Dask scheduler to work on (extra `cluster`).")
+]
+Ks = Annotated[str, typer.Option("--k", help="One or several K, with commas.")]
+
+
+def register(app: typer.Typer) -> None:
+    sweep = typer.Typer(
+        help="One recipe under many settings: intervals, tests, a run.", no_args_is_help=True
+    )
+    command(sweep, "lambda")(lambda_)
+    command(sweep, "layers")(layers)
+    command(sweep, "ablation")(ablation)
+    command(sweep, "controls")(controls)
+    app.add_typer(sweep, name="sweep")
+
+
+def lambda_(
+    name: Name,
+    recipe: Recipe,
+    out: Output,
+    lam: Annotated[
+        str, typer.Option(help="λ grid: FIRST:LAST:STEP, or values with commas.")
+    ] = "0:1:0.05",
+    k: Ks = "1,5,10,25,50,100",
+    split: Split = "all",
+    jobs: Jobs = 1,
+    scheduler: Scheduler = None,
+) -> None:
+    """Evidence recall at every weight λ of the query against the prior, and at every K to 200.
+
+    λ = 1 is query-only retrieval; the best λ is tested against it, and the plateau names the
+    settings that are shown to be less than a point below the best.
+    """
+    from workbench.sweep import lambda_sweep
+
+    lams, ks = _grid(lam), _numbers(k, "--k", 1)
+    with out.progress() as progress:
+        study = _study(out, name, recipe, (split, jobs, scheduler), progress)
+        report = lambda_sweep(study, recipe, lams, ks)
+    out.data(report, _lambda_report)
+
+
+def layers(
+    name: Name,
+    recipe: Recipe,
+    out: Output,
+    k_episodic: Annotated[
+        str, typer.Option(help="K_E: how many episodic memories.")
+    ] = "5,10,15,20,25,30,40,50",
+    k_semantic: Annotated[
+        str, typer.Option(help="K_S: how many semantic memories.")
+    ] = "0,1,3,5,7,10,15,20",
+    split: Split = "all",
+    jobs: Jobs = 1,
+    scheduler: Scheduler = None,
+) -> None:
+    """Recall of the union of K_E episodic and K_S semantic memories, for every pair."""
+    from workbench.grids import layer_sweep
+
+    episodic = _numbers(k_episodic, "--k-episodic", 1)
+    semantic = _numbers(k_semantic, "--k-semantic", 0)
+    with out.progress() as progress:
+        study = _study(out, name, recipe, (split, jobs, scheduler), progress)
+        report = layer_sweep(study, recipe, episodic, semantic)
+    out.data(report, _layers_report)
+
+
+def ablation(
+    name: Name,
+    recipe: Recipe,
+    out: Output,
+    k: Ks = "25",
+    split: Split = "all",
+    jobs: Jobs = 1,
+    scheduler: Scheduler = None,
+) -> None:
+    """The recipe without each of its ingredients, tested against the whole (Holm)."""
+    from workbench.grids import ablation_sweep
+
+    ks = _numbers(k, "--k", 1)
+    with out.progress() as progress:
+        study = _study(out, name, recipe, (split, jobs, scheduler), progress)
+        report = ablation_sweep(study, recipe, ks)
+    out.data(report, _settings_report)
+
+
+def controls(
+    name: Name,
+    recipe: Recipe,
+    out: Output,
+    k: Ks = "25",
+    split: Split = "all",
+    jobs: Jobs = 1,
+    scheduler: Scheduler = None,
+) -> None:
+    """The prior against none, another user's, everyone's, a shuffled and a random one (Holm): only
+    where it beats them all is a gain personalisation."""
+    from workbench.grids import control_sweep
+
+    ks = _numbers(k, "--k", 1)
+    with out.progress() as progress:
+        study = _study(out, name, recipe, (split, jobs, scheduler), progress)
+        report = control_sweep(study, recipe, ks)
+    out.data(report, _settings_report)
+
+
+def _study(
+    out: Output, name: str, recipe: Recipe, how: tuple[str, int, str | None], progress: Any
+) -> Study:
+    from workbench.cells import Study
+    from workbench.library import open_banks
+    from workbench.parallel import Workers
+    from workbench.retrieve import check_recipe
+
+    split, jobs, scheduler = how
+    check_recipe(recipe)
+    return Study(
+        out.workspace,
+        open_banks(out.workspace, name, recipe.memories, recipe.embedder, progress),
+        split=split,
+        seed=out.seed,
+        workers=Workers(jobs=jobs, scheduler=scheduler),
+        progress=progress,
+    )
+
+
+def _numbers(text: str, option: str, least: int) -> list[int]:
+    try:
+        numbers = [int(piece) for piece in text.split(",") if piece.strip()]
+    except ValueError:
+        numbers = []
+    if not numbers or min(numbers) < least:
+        raise UsageError(f"{option} takes whole numbers from {least} with commas, not {text!r}")
+    return numbers
+
+
+def _grid(text: str) -> list[float]:
+    """λ values of "0:1:0.05" or "0,0.5,1", at six decimals."""
+    try:
+        if ":" not in text:
+            return [round(float(piece), 6) for piece in text.split(",") if piece.strip()]
+        first, last, step = map(float, text.split(":"))
+        steps = int((last - first) / step + 1e-9)
+    except (ValueError, ZeroDivisionError, OverflowError):
+        steps = -1
+    if not 0 <= steps <= 10_000:
+        raise UsageError(f"--lam takes FIRST:LAST:STEP or numbers with commas, not {text!r}")
+    return [round(first + step * number, 6) for number in range(steps + 1)]
+
+
+def _head(report: dict[str, Any]) -> Iterator[str]:
+    recipe = report["recipe"]
+    yield (
+        f"{report['dataset']} ({report['split']}): {recipe['memories']}, {recipe['retriever']}, "
+        f"prior {recipe['prior']}, {recipe['embedder']}"
+    )
+    left = ", ".join(f"{n} {why}" for why, n in report["excluded"].items()) or "none"
+    yield (
+        f"n = {report['n']} questions; excluded: {left}; "
+        f"{100 * report['level']:g} % intervals in brackets"
+    )
+    yield from map(shown, report["notes"])
+
+
+def _lambda_report(report: dict[str, Any]) -> Iterator[Any]:
+    yield from _head(report)
+    ks = list(report["recall"])
+    rows = [
+        [
+            f"{lam:g}",
+            *(_estimate(report["recall"][k][row], report["interval"][k][row]) for k in ks),
+        ]
+        for row, lam in enumerate(report["lams"])
+    ]
+    yield table("", ["λ", *(f"recall@{k}" for k in ks)], rows)
+    for k in ks:
+        best, (low, high) = report["best"][k], report["plateau"][k]
+        test, harmed = report["test_vs_query_only"][k], report["harmed"][k]
+        yield (
+            f"@{k}: best λ = {best['lam']:g} ({best['recall']:.4f}), plateau {low:g} to {high:g}; "
+            f"λ = {test['lam']:g} against query only: {_signed(test)}, "
+            f"p = {test['p']:.2g} (for all λ tried: {test['p_bonferroni']:.2g}); "
+            f"worse for {harmed['questions']:.1%} of questions and {harmed['users']:.0%} of "
+            f"{harmed['n_users']} users, better for {harmed['helped_questions']:.1%} and "
+            f"{harmed['helped_users']:.0%}"
+        )
+    yield "λ was chosen on the questions that it is tested on; see --split"
+    yield f"run {report['run']}, {report['seconds']:.1f} s"
+
+
+def _layers_report(report: dict[str, Any]) -> Iterator[Any]:
+    yield from _head(report)
+    rows = [
+        [k, *(_estimate(mean, ends) for mean, ends in zip(means, intervals, strict=True))]
+        for k, means, intervals in zip(
+            report["k_semantic"], report["recall"], report["interval"], strict=True
+        )
+    ]
+    yield table("", ["K_S", *(f"K_E = {k}" for k in report["k_episodic"])], rows)
+    yield f"run {report['run']}, {report['seconds']:.1f} s"
+
+
+def _settings_report(report: dict[str, Any]) -> Iterator[Any]:
+    yield from _head(report)
+    for k in map(str, report["ks"]):
+        rows = []
+        for row in report["rows"]:
+            test = row["test"][k] if "test" in row else None
+            estimate = _estimate(row["recall"][k], row["interval"][k])
+            tested = (
+                [_signed(test), f"{test['p']:.2g}", f"{test['p_holm']:.2g}"] if test else [""] * 3
+            )
+            rows.append([row["setting"], estimate, *tested])
+        yield table("", ["", f"recall@{k}", "difference", "p", "p (Holm)"], rows)
+    if "verdict" in report:
+        yield report["verdict"]
+    yield f"run {report['run']}, {report['seconds']:.1f} s"
+
+
+def _estimate(mean: float, interval: list[float]) -> str:
+    return f"{mean:.3f} [{interval[0]:.3f}, {interval[1]:.3f}]"
+
+
+def _signed(test: dict[str, Any]) -> str:
+    low, high = test["interval"]
+    return f"{test['difference']:+.3f} [{low:+.3f}, {high:+.3f}]"

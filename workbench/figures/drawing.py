@@ -1,0 +1,60 @@
+"""What several figures share: estimates in words, ranges, the K axis, the signature."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+import plotly.graph_objects as go
+import polars as pl
+
+from workbench.passport import Passport
+from workbench.theme import captioned
+
+__all__ = ["NAME_WIDTH", "bands", "estimate", "k_axis", "signed", "span"]
+
+NAME_WIDTH = 34  # characters of a name that are drawn
+K_TICKS = (1, 2, 5, 10, 25, 50, 100, 200, 500, 1000)
+HEADROOM = 0.08
+
+
+def estimate(row: Mapping[str, Any], form: str = ".3f") -> str:
+    """ "0.579 [0.541, 0.618]", or what of it is known."""
+    if row["mean"] is None:
+        return "not defined"
+    mean = format(row["mean"], form)
+    if row.get("lo") is None or row.get("hi") is None:
+        return mean
+    return f"{mean} [{row['lo']:{form}}, {row['hi']:{form}}]"
+
+
+def span(frame: pl.DataFrame, *also: float) -> tuple[float, float]:
+    """The range that holds every interval (and `also`), with a little room."""
+    ends = pl.concat([frame[name] for name in ("lo", "hi", "mean")]).drop_nulls().to_list()
+    held = [*ends, *also]
+    low, high = min(held, default=0.0), max(held, default=1.0)
+    room = HEADROOM * (high - low) or 0.05
+    return low - room, high + room
+
+
+def k_axis(figure: go.Figure, ks: pl.Series) -> None:
+    """Make x a logarithmic axis of K, marked at the round values between its ends."""
+    kept = ks.to_list()
+    ticks = [k for k in K_TICKS if min(kept) <= k <= max(kept)]
+    figure.update_xaxes(type="log", tickvals=ticks, ticktext=[f"{k}" for k in ticks])
+
+
+def bands(passport: Passport, what: str = "Bands") -> str:
+    """What the intervals of a figure are."""
+    return f"{what}: {passport.intervals}."
+
+
+def signed(figure: go.Figure, name: str, said: str, passport: Passport) -> go.Figure:
+    """The finished figure: caption (what is shown, how many, where from), name and passport."""
+    caption = f"{said} {passport.counts}. {passport.origin}."
+    meta = {
+        "figure": name,
+        "passport": msgspec.to_builtins(passport),
+    }
+    return captioned(figure, caption, meta)

@@ -1,0 +1,92 @@
+"""One question's memories, ranked without and with the prior: which rise, fall, enter and leave."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import plotly.graph_objects as go
+
+from workbench.figures.drawing import signed
+from workbench.passport import Passport
+from workbench.theme import NEUTRAL, SERIES, axes, plain
+
+__all__ = ["rank_movement"]
+
+TEXT_WIDTH, ROW = 40, 26
+ROSE, FELL = SERIES[0], SERIES[1]
+
+
+def rank_movement(asked: Mapping[str, Any], passport: Passport) -> go.Figure:
+    """Two rankings of one question as columns, each memory's places joined by a line.
+
+    `asked` is what `workbench ask --json` prints: `question, user, evidence, recipe, rankings`
+    with `rank, memory_id, text, owner, sources, rank_without` in each. A memory that stands in
+    one column only leads to, or comes from, beyond the foot, with its rank there where known.
+    """
+    before, after = asked["rankings"]["without"], asked["rankings"]["with"]
+    depth = max(len(before), len(after), 1)
+    gold = set(asked.get("evidence") or ())
+    recipe = asked["recipe"]
+    figure = axes(
+        plain(asked["question"], 90),
+        f"as {plain(asked['user'], 60)}; left: the query alone, right: with the prior "
+        f"{plain(recipe['prior'], 40)}, λ = {recipe['lam']:g}",
+        "",
+        "",
+        height=100 + ROW * (depth + 1),
+    )
+    places = {hit["memory_id"]: hit["rank"] for hit in after}
+    for hit in before:
+        if hit["memory_id"] not in places:
+            _line(figure, hit["rank"], depth + 1, NEUTRAL, "dot")
+        _name(figure, hit, 0, gold)
+    for hit in after:
+        was = hit["rank_without"]
+        start = was if was is not None and was <= depth else depth + 1
+        _line(figure, start, hit["rank"], _colour(hit), "solid" if start <= depth else "dash")
+        _name(figure, hit, 1, gold)
+    figure.update_xaxes(range=[-0.03, 1.03], visible=False)
+    figure.update_yaxes(range=[depth + 1.2, 0.4], visible=False)
+    side = 40 + int(6.3 * TEXT_WIDTH)
+    figure.update_layout(margin={"l": side, "r": side + 70, "b": 12})
+    said = (
+        "One question, so no interval. Blue: higher with the prior; vermillion: lower; dashed: "
+        f"from below rank {depth}; dotted: to below it. ★ holds evidence."
+    )
+    return signed(figure, "rank_movement", said, passport)
+
+
+def _colour(hit: Mapping[str, Any]) -> str:
+    was = hit["rank_without"]
+    if was == hit["rank"]:
+        return NEUTRAL
+    return ROSE if was is None or was > hit["rank"] else FELL
+
+
+def _line(figure: go.Figure, start: int, end: int, colour: str, dash: str) -> None:
+    figure.add_scatter(
+        x=[0, 1],
+        y=[start, end],
+        mode="lines",
+        line={"color": colour, "width": 2, "dash": dash},
+        hoverinfo="skip",
+    )
+
+
+def _name(figure: go.Figure, hit: Mapping[str, Any], column: int, gold: set[str]) -> None:
+    """A memory's rank and text beside its place: left of the left column, right of the right."""
+    star = "★ " if gold.intersection(hit["sources"]) else ""
+    text = f"{star}{plain(hit['text'], TEXT_WIDTH)}"
+    was = hit["rank_without"]
+    moved = f" (from {was})" if column and was not in (None, hit["rank"]) else ""
+    figure.add_annotation(
+        text=f"<b>{hit['rank']}</b>{moved}  {text}" if column else f"{text}  <b>{hit['rank']}</b>",
+        x=column,
+        y=hit["rank"],
+        xanchor="left" if column else "right",
+        xshift=6 if column else -6,
+        showarrow=False,
+        font={"size": 12},
+        hovertext=f"{plain(hit['owner'], 40)}: {plain(hit['text'], 400)}",
+    )

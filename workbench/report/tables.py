@@ -1,0 +1,40 @@
+"""The tables of a report, and what is found about one kind of run."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import plotly.graph_objects as go
+import polars as pl
+
+__all__ = ["Found", "Table", "bounded", "probability"]
+
+
+class Table(NamedTuple):
+    """A table: `name` for files and JSON, `title` for people. Where the frame has `lo` and `hi`,
+    they are the interval of the column before them."""
+
+    name: str
+    title: str
+    frame: pl.DataFrame
+
+
+class Found(NamedTuple):
+    """What a kind of run comes to: sentences, tables, figures by name."""
+
+    lead: list[str]
+    tables: list[Table]
+    figures: dict[str, go.Figure]
+
+
+def bounded(frame: pl.DataFrame) -> pl.DataFrame:
+    """The frame with null for every bound that cannot be told (the statistics' infinities)."""
+    ends = [name for name in frame.columns if name in ("lo", "hi") or name.endswith(("_lo", "_hi"))]
+    return frame.with_columns(
+        pl.when(pl.col(name).is_finite()).then(pl.col(name)).alias(name) for name in ends
+    )
+
+
+def probability(p: float) -> str:
+    """A p value in a sentence: no small one is ever called zero."""
+    return "below 0.001" if p < 0.001 else f"{p:.3f}"
