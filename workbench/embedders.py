@@ -182,11 +182,8 @@ class SentenceEmbedder:
 
 
 def open_embedder(spec: str = "minilm") -> SentenceEmbedder:
-    """The embedder that a spec names; its weights are not loaded yet.
-
-    Raises UsageError for an unknown modifier, ModelError where the model is not on this machine
-    and cannot be fetched.
-    """
+    """The embedder that a spec names; its weights are not loaded yet. Raises UsageError for an
+    unknown modifier, ModelError where the model is not here and cannot be fetched."""
     name, *modifiers = spec.split("+")
     unknown = set(modifiers) - {"bf16", "openvino"}
     if not name or unknown:
@@ -226,8 +223,8 @@ def _model_folder(name: str, model: Model) -> Path:
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
-    kept = ["*.json", "*.txt", "*.model", "*.safetensors"]
     try:
+        kept = ["*.json", "*.txt", "*.model", "*.safetensors"]
         return Path(snapshot_download(model.hub, allow_patterns=kept))
     except HFValidationError as error:
         raise UsageError(f"embedder {name!r} is no folder, known name or model id") from error

@@ -196,12 +196,19 @@ def _recall_report(report: dict[str, Any]) -> Iterator[Any]:
 
 
 def _demo(report: dict[str, Any]) -> Iterator[Any]:
+    from workbench.cli.sweep import lambda_report
+
     yield from _rankings(report["ask"])
-    yield "\nEvidence recall over the sample's questions"
-    columns = ["", "n", *(f"@{k}" for k in report["recall"][0]["recall"])]
-    yield table(
-        "", columns, [[r["label"], r["n"], *r["recall"].values()] for r in report["recall"]]
-    )
+    yield "\nEvidence recall over the sample's questions, with 95 % intervals"
+    rows = [
+        [told["label"], told["n"]]
+        + [f"{value:.3f} [{_span(told['interval'][k])}]" for k, value in told["recall"].items()]
+        for told in report["recall"]
+    ]
+    yield table("", ["", "n", *(f"@{k}" for k in report["recall"][0]["recall"])], rows)
+    yield "\nEvery weight λ of the question against the profile"
+    yield from lambda_report(report["sweep"])
+    yield f"\nThe report of this sweep, one file for any browser: {report['report']}"
     yield "\nNext (after `source .venv/bin/activate`, if you came by `make demo`):"
     yield from (f"  {line}" for line in report["next"])
 

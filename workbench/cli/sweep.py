@@ -15,7 +15,7 @@ from workbench.schema import Recipe
 if TYPE_CHECKING:
     from workbench.cells import Study
 
-__all__ = ["register"]
+__all__ = ["lambda_report", "register"]
 
 Name = Annotated[str, typer.Argument(help="Name of the dataset.")]
 Split = Annotated[str, typer.Option(help="all, train, validation or test.")]
@@ -60,7 +60,7 @@ def lambda_(
     with out.progress() as progress:
         study = _study(out, name, recipe, (split, jobs, scheduler), progress)
         report = lambda_sweep(study, recipe, lams, ks)
-    out.data(report, _lambda_report)
+    out.data(report, lambda_report)
 
 
 def layers(
@@ -185,7 +185,7 @@ def _head(report: dict[str, Any]) -> Iterator[str]:
     yield from map(shown, report["notes"])
 
 
-def _lambda_report(report: dict[str, Any]) -> Iterator[Any]:
+def lambda_report(report: dict[str, Any]) -> Iterator[Any]:
     yield from _head(report)
     ks = list(report["recall"])
     rows = [
