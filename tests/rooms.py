@@ -59,7 +59,9 @@ def random_shelf(n: int = 60, width: int = 16, seed: int = 0) -> Shelf:
     return Shelf(
         scope="s",
         bank=built,
-        semantic=bank(rng.standard_normal((5, width)), [f"s{i}" for i in range(5)]),
+        semantic=bank(
+            rng.standard_normal((5, width)), [f"s{i}" for i in range(5)], sources=("m050",)
+        ),
         sources={"turns": built},
         people={"Ana": person("Ana"), "Bo": person("Bo")},
         strangers=(person("Cy", "other"),),

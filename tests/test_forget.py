@@ -14,6 +14,7 @@ from shell import bytes_under, cached_vectors, report, workbench, write_rows
 from workbench.bank import load_banks
 from workbench.datasets import store
 from workbench.forget import forget
+from workbench.runs import save_run, tidy
 from workbench.vector_cache import VectorCache
 from workbench.workspace import Workspace, read_manifest
 
@@ -230,3 +231,18 @@ def test_memories_are_known_by_their_ids_whether_or_not_a_bank_is_there(tmp_path
     store.load(Workspace(tmp_path), "sample")
     for turn in ("D5:1", "D5:2"):  # the first drops whatever banks there are
         assert forget(Workspace(tmp_path), "sample", "c1", [f"t:{turn}"])["turns"] == [turn]
+
+
+def test_runs_that_quote_the_dataset_go_with_what_is_forgotten(tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path)
+    store.load(workspace, "sample")
+    frame = tidy([])
+    about = {"dataset": "sample"}
+    quoting = save_run(workspace, "evaluate", about, frame, {}, {"traces.jsonl": b"PIN hint"})
+    numbers = save_run(workspace, "recall", about, frame, {})
+    other = save_run(workspace, "evaluate", {"dataset": "x"}, frame, {}, {"traces.jsonl": b"hi"})
+    (workspace.folder("traces") / "0123").mkdir(parents=True)
+    forget(workspace, "sample", "c1", ["D5:1"])
+    assert set(workspace.manifests("runs")) == {numbers, other}
+    assert quoting not in workspace.manifests("runs")
+    assert not list(workspace.folder("traces").iterdir())

@@ -51,6 +51,7 @@ def forget(
     store.forget(workspace, name, where, sorted(wanted))
     texts, dropped = forget_leftovers(workspace, name, said)
     drop_unfinished(workspace)
+    _drop_answers(workspace, name)
     return {
         "dataset": name,
         "scope": where,
@@ -84,6 +85,19 @@ def drop_unfinished(workspace: Workspace) -> None:
                     remove_folder(folder)
             except WorkspaceError:
                 continue  # its writer sees for itself that it is outdated
+
+
+def _drop_answers(workspace: Workspace, name: str) -> None:
+    """Remove runs whose traces quote the dataset, and all traces that were never finished."""
+    for key, manifest in workspace.manifests("runs").items():
+        if (
+            manifest.get("identity", {}).get("dataset") == name
+            and "traces.jsonl" in (manifest["files"])
+        ):
+            remove_folder(workspace.folder("runs", key))
+    unfinished = workspace.folder("traces")
+    for folder in list(unfinished.iterdir()) if unfinished.is_dir() else []:
+        remove_folder(folder)
 
 
 def _scope(dataset: Dataset, scope: str | None) -> str:

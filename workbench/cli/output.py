@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
+import time
 import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 __all__ = ["Output", "shown", "table", "visible", "write_json"]
+
+# Where stderr is no terminal there is no bar, but a line now and then: it is at work.
+QUIET_SECONDS = 15.0
 
 Progress = Callable[[str, int, int], None]
 
@@ -78,13 +82,16 @@ class Output:
         hidden = not console.is_terminal
         with Progress(*columns, console=console, transient=True, disable=hidden) as bar:
             tasks: dict[str, Any] = {}
+            told = time.monotonic()
 
             def show(what: str, done: int, total: int) -> None:
+                nonlocal told
                 if what not in tasks:
                     tasks[what] = bar.add_task(what, total=total)
-                    if not sys.stderr.isatty():  # no bar there: a line, so that one sees it works
-                        self.say(f"{what}: {total}")
                 bar.update(tasks[what], completed=done)
+                if hidden and time.monotonic() - told > QUIET_SECONDS:
+                    told = time.monotonic()
+                    self.say(f"{what}: {done} of {total}")
 
             yield show
 

@@ -173,7 +173,7 @@ def _default_name(source: Source, key: str) -> str:
         return key
     given = jsonl.default_name(source) or source.path.resolve().stem
     safe = re.sub(r"[^A-Za-z0-9._-]+", "-", given).strip("-._")[:LONGEST_NAME].rstrip(".")
-    if safe == given:
+    if safe and not any(char.isalnum() and not char.isascii() for char in given):
         return safe
     # Two names that look alike without their other letters must not become one dataset.
     return f"{safe or key}-{hashlib.sha256(given.encode('utf-8', 'replace')).hexdigest()[:6]}"
