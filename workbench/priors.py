@@ -18,7 +18,7 @@ from workbench.bank import Bank
 from workbench.errors import UsageError
 from workbench.shelf import ProfileVectors, Shelf
 
-__all__ = ["PRIORS", "prior_vector"]
+__all__ = ["PRIORS", "REPEATED", "Occasion", "prior_vector"]
 
 Vector = npt.NDArray[np.float32]
 
@@ -166,6 +166,10 @@ PRIORS: dict[str, Prior] = {
     "shuffled": shuffled,
     "random": random,
 }
+
+
+# The priors that a control can repeat with somebody else's facts.
+REPEATED = ("profile", "facts", "contrast")
 
 
 def _inner(occasion: Occasion, profiles: list[ProfileVectors]) -> Vector | None:

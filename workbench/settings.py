@@ -9,7 +9,7 @@ import msgspec
 
 from workbench.cells import Study
 from workbench.errors import UsageError
-from workbench.priors import Occasion, prior_vector
+from workbench.priors import REPEATED
 from workbench.schema import Recipe, Record
 
 __all__ = ["Setting", "ablations", "controls", "verdict"]
@@ -84,8 +84,8 @@ NOBODYS = ("none", *CONTROLS)
 def controls(study: Study, recipe: Recipe) -> tuple[list[Setting], list[str]]:
     """The recipe with its own prior, with none, and with each control at the same λ; and remarks.
 
-    A control repeats the prior's rule with other facts where the rule is one of facts (`profile`,
-    `facts`), else `profile`. Raises UsageError where there is no prior, or it is a control itself.
+    A control repeats the prior's rule with other people's facts where it can (`REPEATED`), else
+    `profile`. Raises UsageError where there is no prior, or it is a control itself.
     """
     base = recipe.prior.partition(":")[0]
     if base in NOBODYS or recipe.lam == 1 or recipe.retriever == "lexical":
@@ -93,7 +93,7 @@ def controls(study: Study, recipe: Recipe) -> tuple[list[Setting], list[str]]:
             f"prior {recipe.prior} at λ = {recipe.lam:g} with {recipe.retriever}: controls need a "
             "prior of the user's own that enters the ranking"
         )
-    repeats = _repeats(study, recipe)
+    repeats = base in REPEATED
     inner = f":{recipe.prior}" if repeats else ":profile"
     remarks = [] if repeats else [f"the controls repeat `profile`: nobody else has a {base}"]
     priors = {
@@ -106,20 +106,6 @@ def controls(study: Study, recipe: Recipe) -> tuple[list[Setting], list[str]]:
         for name, prior in priors.items()
     ]
     return settings, remarks
-
-
-def _repeats(study: Study, recipe: Recipe) -> bool:
-    """Whether the controls know this prior's rule."""
-    if ":" in recipe.prior:
-        return False
-    question = study.questions[0]
-    [vector] = study.banks.queries([question.text or "?"])
-    shelf = study.banks.shelf(question.scope)
-    try:
-        prior_vector(f"everyone:{recipe.prior}", Occasion(vector, shelf, question.people))
-    except UsageError:
-        return False
-    return True
 
 
 def verdict(rows: list[dict[str, Any]], alpha: float) -> str:
