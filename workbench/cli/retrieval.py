@@ -182,13 +182,14 @@ def _recall_report(report: dict[str, Any]) -> Iterator[Any]:
     rows = [["recall", *(report["recall"][k] for k in ks)], ["95 % interval", *spans]]
     rows += [[name, *(report[name][k] for k in ks)] for name in ("any", "all", "ndcg")]
     rows += [
-        [f"recall, {category} (n = {found['n']})", *(found["recall"][k] for k in ks)]
+        [f"{category}, n={found['n']}", *(found["recall"][k] for k in ks)]
         for category, found in report["by_category"].items()
     ]
     if "with_semantic" in report:
         more = report["with_semantic"]
         rows += [[f"recall with K_S = {more['k_semantic']}", *(more["recall"][k] for k in ks)]]
     yield table("", ["", *(f"@{k}" for k in ks)], rows)
+    yield "(the rows with n are recall by category)"
     yield f"MRR of the first evidence: {_number(report['mrr'])}"
     if "agreement_with_exact" in report:
         share = _number(report["agreement_with_exact"])

@@ -45,8 +45,8 @@ def lambda_sensitivity(
     if plateau is not None:
         _shade(figure, plateau)
         said += (
-            f" Shaded: the plateau, λ = {plateau[0]:g} to {plateau[1]:g}, whose settings are not "
-            "shown to be a point worse than the best."
+            f" Shaded: the plateau, λ = {plateau[0]:g} to {plateau[1]:g}, whose settings are "
+            "shown to be less than a point below the best."
         )
     figure.update_xaxes(range=[-0.02, 1.02], dtick=0.1)
     figure.update_yaxes(range=shown, tickformat=".2f")

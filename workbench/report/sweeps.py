@@ -85,9 +85,9 @@ def _lambda_lead(told: dict[str, Any], k: str) -> list[str]:
     best, test, harmed = (told[name][k] for name in ("best", "test_vs_query_only", "harmed"))
     low, high = told["plateau"][k]
     plateau = (
-        f"Every setting from λ = {low:g} to {high:g} may be within a point of it."
+        f"Every setting from λ = {low:g} to {high:g} is shown to be less than a point below it."
         if low < high
-        else "No neighbouring setting can be said to be within a point of it."
+        else "No other setting is shown to be less than a point below it."
     )
     return [
         f"Evidence recall@{k} is highest at λ = {best['lam']:g} ({best['recall']:.3f}). {plateau}",
