@@ -39,7 +39,8 @@ def test_neighbours_one_and_two_turns_away_by_hand() -> None:
 def test_the_future_lends_nothing() -> None:
     shelf = session(0.1, 0.2, 0.9)
     asked = Query("q", unit([1, 0]), until="m1")
-    found = score(shelf, asked, replace(PLAIN, neighbours=0.5)).parts["neighbours"]
+    found = score(shelf.as_of("m1"), asked, replace(PLAIN, neighbours=0.5)).parts["neighbours"]
+    assert len(found) == 2
     assert found[1] == pytest.approx(0.05, abs=1e-6)
 
 

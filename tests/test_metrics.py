@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import ir_measures
 import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
 from workbench.errors import DataError
-from workbench.metrics import Measured, evidence_ranks, exclusion, summarise
+from workbench.metrics import (
+    Measured,
+    evidence_ranks,
+    exclusion,
+    ndcg_at,
+    reciprocal_rank,
+    summarise,
+)
 from workbench.schema import Gold, Question
 
 KNOWN = {"t1": 0, "t2": 1, "t3": 2, "t4": 3}
@@ -74,3 +84,35 @@ def test_questions_without_evidence_leave_the_mean_and_say_why() -> None:
     ]
     found = summarise(measured, [1])
     assert (found["n"], found["recall"]) == (1, {"1": 1.0})
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.lists(st.one_of(st.none(), st.integers(1, 30)), min_size=1, max_size=6),
+    st.sampled_from([1, 3, 5, 10, 25]),
+)
+def test_ndcg_and_mrr_agree_with_ir_measures(ranks: list[int | None], k: int) -> None:
+    found = [rank for rank in ranks if rank is not None]
+    assume(len(set(found)) == len(found))  # one piece of evidence a rank
+    qrels = [ir_measures.Qrel("q", f"e{i}", 1) for i in range(len(ranks))]
+    run = [
+        ir_measures.ScoredDoc("q", f"e{i}", -float(rank))
+        for i, rank in enumerate(ranks)
+        if rank is not None
+    ]
+    run += [
+        ir_measures.ScoredDoc("q", f"other{rank}", -float(rank))
+        for rank in range(1, 31)
+        if rank not in found
+    ]
+    measures = [ir_measures.nDCG @ k, ir_measures.RR]
+    expected = ir_measures.calc_aggregate(measures, qrels, run)
+    assert ndcg_at(k, ranks) == pytest.approx(expected[measures[0]], abs=1e-6)
+    assert reciprocal_rank(ranks) == pytest.approx(expected[measures[1]], abs=1e-6)
+
+
+def test_ndcg_by_hand() -> None:
+    """Evidence at ranks 2 and 4 of two pieces: (1/log2(3) + 1/log2(5)) / (1 + 1/log2(3))."""
+    assert ndcg_at(5, (2, 4)) == pytest.approx(0.650921, abs=1e-6)
+    assert ndcg_at(3, (2, 4)) == pytest.approx(0.386853, abs=1e-6)
+    assert ndcg_at(5, (1, 1)) == 1.0  # one memory that brings both

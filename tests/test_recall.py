@@ -11,8 +11,9 @@ from workbench.ask import ask, find_person
 from workbench.datasets import import_file
 from workbench.errors import UsageError
 from workbench.library import BankSet, open_banks
+from workbench.metrics import Plan
 from workbench.prepare import centroid_sources
-from workbench.recall import recall
+from workbench.recall import measure, recall
 from workbench.schema import Recipe
 from workbench.workspace import Workspace
 
@@ -123,6 +124,18 @@ def test_an_embedder_without_a_threshold_says_that_it_is_off(sample: BankSet) ->
     assert "with_semantic" in found
     given = recall(sample, Recipe(retriever="ppro", threshold=0.3), [25])
     assert not any("threshold" in note for note in given["notes"])
+
+
+def test_gold_that_no_audit_has_corrected_is_refused(sample: BankSet) -> None:
+    with pytest.raises(UsageError, match="no audited gold"):
+        measure(sample, QUERY_ONLY, Plan(gold="audited"))
+
+
+def test_sessions_are_counted_once_each(sample: BankSet) -> None:
+    """A conversation of the sample has seven sessions: seven of them always hold the evidence."""
+    found = measure(sample, QUERY_ONLY, Plan(ks=(1, 7), level="session")).report
+    assert found["recall"]["7"] == 1.0
+    assert 0 < found["recall"]["1"] < 1
 
 
 def test_the_same_words_of_two_users_give_two_rankings(sample: BankSet) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace as with_fields
 
 import numpy as np
 import pytest
@@ -200,6 +201,32 @@ def test_memories_of_the_future_are_not_returned() -> None:
         hits = retrieve(shelf, query(shelf, until="m009"), Recipe(retriever=name, k=60))
         assert hits
         assert {hit.memory.id for hit in hits} <= {f"m{i:03d}" for i in range(10)}
+
+
+@pytest.mark.parametrize(
+    "prior", ["profile", "facts", "centroid:turns", "speaker", "contrast:turns"]
+)
+@pytest.mark.parametrize("name", RETRIEVERS)
+def test_what_is_said_later_changes_nothing_for_an_earlier_question(name: str, prior: str) -> None:
+    """The first 30 memories of 60 as of the 30th rank as if the other 30 had never been."""
+    whole = random_shelf(60)
+    facts = {n: p.only(lambda fact: fact.id.endswith(("0", "1"))) for n, p in whole.people.items()}
+    later = {m.id: i for i, m in enumerate(whole.bank.memories)}
+    later |= {f"{n}{i}": 10 if i < 2 else 50 for n in whole.people for i in range(4)}
+    whole = with_fields(whole, positions=later)
+    ids = {m.id for m in whole.bank.memories[:30]}
+    cut = whole.bank.without({m.id for m in whole.bank.memories} - ids)
+    semantic = whole.semantic.without({m.id for m in whole.semantic.memories})
+    short = with_fields(
+        whole, bank=cut, semantic=semantic, sources={"turns": cut}, people=facts, _kept={}
+    )
+    recipe = Recipe(
+        retriever=name, prior=prior, lam=0.6, k=30, centred=True, neighbours=0.3, speaker=0.2
+    )
+    asked = query(whole, until="m029")
+    then = retrieve(whole, asked, recipe)
+    assert then == retrieve(short, query(whole), recipe)
+    assert len(then) > 20
 
 
 def test_the_approximate_retriever_agrees_with_the_exact_one() -> None:

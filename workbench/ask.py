@@ -41,7 +41,7 @@ def ask(
         else Query(text, vector, people, of_question(text))
     )
     recipe, notes = effective(banks, recipe)
-    shelf = banks.shelf(scope, sources)
+    shelf = banks.shelf(scope, sources).as_of(query.until)
     without, having = _both(shelf, query, recipe)
     if vector is None:
         notes.append("the question is blank: nothing is retrieved")

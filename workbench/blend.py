@@ -66,7 +66,6 @@ def _blend(shelf: Shelf, query: Query, recipe: Recipe) -> Scorer:
     to_prior = None if prior is None else _prior_cosines(shelf, bank, query.people, prior)
     cosine = 0.0 if prior is None else float(asked @ prior)
     finish = FINISHES[recipe.retriever](shelf, query, recipe)
-    existing = shelf.existing(query.until, shelf.bank)
 
     def scorer(lams: tuple[float, ...]) -> Scores:
         if to_prior is None:
@@ -76,10 +75,7 @@ def _blend(shelf: Shelf, query: Query, recipe: Recipe) -> Scorer:
             weight = np.array(lams)[:, None]
             parts = [weight * to_query, (1 - weight) * to_prior]
             parts = [np.divide(part, length, out=part) for part in parts]
-        scores = finish(parts)
-        if existing is not None:
-            scores[:, ~existing] = -np.inf
-        return scores
+        return finish(parts)
 
     return scorer
 

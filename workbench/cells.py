@@ -12,7 +12,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from workbench.library import BankSet
 from workbench.metrics import exclusion
 from workbench.parallel import ALONE, Workers, spread
 from workbench.prepare import effective, in_split, query_of, sources_for
+from workbench.provenance import code_digest
 from workbench.retrieve import check_recipe
 from workbench.schema import Question, Recipe, digest_of
 from workbench.shelf import Shelf
@@ -98,7 +99,7 @@ class Study:
             "memories": self.banks.manifest["memories"],
             "embedder": self.banks.manifest["embedder"],
             "questions": digest_of([_asked(question) for question in self.questions]),
-            "rules": _code_digest(),
+            "rules": code_digest(),
         }
 
     def ready(self, recipe: Recipe) -> tuple[Recipe, list[str]]:
@@ -189,7 +190,7 @@ class Study:
                 "recipe": recipe,
                 "lams": task.lams,
                 "semantic": task.semantic,
-                "rules": _code_digest(),
+                "rules": code_digest(),
             },
             length=32,
         )
@@ -220,14 +221,3 @@ def _asked(question: Question) -> list[Any]:
         *(question.id, question.scope, question.text, question.category),
         *(question.people, question.until, gold.evidence),
     ]
-
-
-@cache
-def _code_digest() -> str:
-    """Digest of the package's code, command line apart: other code, other cells."""
-    folder = Path(__file__).parent
-    found = hashlib.sha256()
-    for path in sorted([*folder.glob("*.py"), *folder.glob("memory/**/*.*")]):
-        if path.suffix in (".py", ".txt"):
-            found.update(path.name.encode() + path.read_bytes())
-    return found.hexdigest()[:16]

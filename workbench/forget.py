@@ -7,9 +7,11 @@ removes what a crash in between has left on disk.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from workbench.bank import load_banks
 from workbench.datasets import store
@@ -47,9 +49,8 @@ def forget(
             wanted.update(memories[given].sources)
         else:
             raise DataError(f"{name}/{where} has no turn or memory {given!r}; nothing forgotten")
-    said = set(_texts_from_rules(dataset, where, wanted))
     store.forget(workspace, name, where, sorted(wanted))
-    texts, dropped = forget_leftovers(workspace, name, said)
+    texts, dropped = forget_leftovers(workspace, name)
     drop_unfinished(workspace)
     _drop_answers(workspace, name)
     return {
@@ -61,17 +62,31 @@ def forget(
     }
 
 
-def forget_leftovers(
-    workspace: Workspace, name: str, texts: Collection[str] = ()
-) -> tuple[int, list[str]]:
-    """Drop a dataset's outdated bank sets, and the vectors of what rests on turns that are gone.
+def forget_leftovers(workspace: Workspace, name: str) -> tuple[int, list[str]]:
+    """Drop a dataset's outdated bank sets, and every vector whose text nothing can remember any
+    more. Returns the number of vectors, and the sets' ids.
 
-    `texts` are further ones whose vectors go. Returns the number of texts, and the sets' ids. The
-    vectors go first: after a crash the banks still tell which ones they are.
+    What may stay is what the datasets, as they are now, can be remembered by: their turns and the
+    rules' statements, what is in the bank sets left, and their questions. The rest, sentences of
+    answers among it, costs only time to embed again.
     """
-    gone = set(texts) | set(_texts_without_source(workspace, store.load(workspace, name)))
-    VectorCache(workspace.folder("cache")).forget(gone)
-    return len(gone), drop_stale(workspace, name)
+    dropped = drop_stale(workspace, name)
+    return VectorCache(workspace.folder("cache")).keep(_rememberable(workspace)), dropped
+
+
+def _rememberable(workspace: Workspace) -> Iterator[str]:
+    for name in store.names(workspace):
+        dataset = store.load(workspace, name)
+        yield from (question.text for question in dataset.questions)
+        for scope in dataset.scopes:
+            yield from (memory.text for memory in _by_rule(dataset, scope))
+        for folder, fingerprint in _folders(workspace, name):
+            for stem in ("episodic", "semantic"):
+                for bank in load_banks(folder, stem, fingerprint).values():
+                    yield from (memory.text for memory in bank.memories)
+            for profile in decode_jsonl(folder / "profiles.jsonl", Profile):
+                yield profile.text
+                yield from (fact.text for fact in profile.facts)
 
 
 def drop_unfinished(workspace: Workspace) -> None:
@@ -88,7 +103,7 @@ def drop_unfinished(workspace: Workspace) -> None:
 
 
 def _drop_answers(workspace: Workspace, name: str) -> None:
-    """Remove runs whose traces quote the dataset, and all traces that were never finished."""
+    """Remove runs and unfinished traces that quote the dataset."""
     for key, manifest in workspace.manifests("runs").items():
         if (
             manifest.get("identity", {}).get("dataset") == name
@@ -97,7 +112,18 @@ def _drop_answers(workspace: Workspace, name: str) -> None:
             remove_folder(workspace.folder("runs", key))
     unfinished = workspace.folder("traces")
     for folder in list(unfinished.iterdir()) if unfinished.is_dir() else []:
-        remove_folder(folder)
+        if _dataset_of(folder) in (name, None):
+            with workspace.lock(f"traces-{folder.name}"):
+                remove_folder(folder)
+
+
+def _dataset_of(folder: Path) -> str | None:
+    """The dataset that unfinished traces are about; None where that can't be read."""
+    try:
+        plan = msgspec.json.decode((folder / "plan.json").read_bytes())
+    except (OSError, msgspec.DecodeError):
+        return None
+    return plan.get("dataset") if isinstance(plan, dict) else None
 
 
 def _scope(dataset: Dataset, scope: str | None) -> str:
@@ -126,33 +152,9 @@ def _remembered(workspace: Workspace, name: str, scope: str) -> Iterator[Memory]
             yield from bank.memories if bank else ()
 
 
-def _texts_from_rules(dataset: Dataset, scope: str, turns: set[str]) -> Iterator[str]:
-    """What the rules remember from the turns: embedded, perhaps, by a build that was killed."""
-    for memory in _by_rule(dataset, scope):
-        if turns.intersection(memory.sources):
-            yield memory.text
-
-
 def _by_rule(dataset: Dataset, scope: str) -> Iterator[Memory]:
     """What the rules remember of a scope, whether a bank of it is there or not."""
     for dialogue in dataset.dialogues:
         for extract in EXTRACTORS.values() if dialogue.scope == scope else ():
             yield from extract(dialogue).memories
     yield from (memory for memory in dataset.observations if memory.scope == scope)
-
-
-def _texts_without_source(workspace: Workspace, dataset: Dataset) -> Iterator[str]:
-    """Texts in the dataset's bank sets that rest on a turn that it no longer has: memories,
-    aggregated ones, profile facts and whole profiles."""
-    held = {(d.scope, turn.id) for d in dataset.dialogues for turn in d.turns}
-
-    def is_gone(memory: Memory) -> bool:
-        return any((memory.scope, source) not in held for source in memory.sources)
-
-    for folder, fingerprint in _folders(workspace, dataset.name):
-        for stem in ("episodic", "semantic"):
-            for bank in load_banks(folder, stem, fingerprint).values():
-                yield from (memory.text for memory in bank.memories if is_gone(memory))
-        for profile in decode_jsonl(folder / "profiles.jsonl", Profile):
-            gone = [fact.text for fact in profile.facts if is_gone(fact)]
-            yield from [*gone, profile.text] if gone else ()

@@ -55,7 +55,7 @@ def layer_sweep(
     semantic = study.ranks(recipe, (1.0,), semantic=True)
     by_row = {k: joined(episodic, semantic, k).recall(columns)[:, 0] for k in rows}
     flat = np.concatenate(list(by_row.values()), axis=1)
-    cells = interval_matrix(flat, study.clusters, seed=study.seed, level=study.level)
+    cells = interval_matrix(flat, study.clusters, level=study.level)
     mean, lo, hi = (part.reshape(len(rows), len(columns)) for part in cells)
     report = {
         "recipe": msgspec.to_builtins(recipe),
@@ -94,8 +94,8 @@ def control_sweep(study: Study, recipe: Recipe, ks: Sequence[int] = (25,)) -> di
     Raises UsageError for a recipe without a prior of its own.
     """
     recipe, notes = study.ready(recipe)
-    settings, remarks = controls(study, recipe)
-    facts = {"notes": notes + remarks, "verdict": ""}
+    settings = controls(recipe)
+    facts = {"notes": notes, "verdict": ""}
     return _compared(study, "sweep-controls", settings, ks, facts)
 
 
@@ -174,7 +174,8 @@ def _rows(study: Study, values: dict[str, Values], ks: Sequence[int]) -> list[di
     whole, rows = next(iter(values)), []
     options: dict[str, Any] = {"seed": study.seed, "level": study.level}
     for name, found in values.items():
-        mean, lo, hi = (part.tolist() for part in interval_matrix(found, study.clusters, **options))
+        spans = interval_matrix(found, study.clusters, level=study.level)
+        mean, lo, hi = (part.tolist() for part in spans)
         for place, k in enumerate(ks):
             row = {"setting": name, "k": k, "mean": mean[place], "lo": lo[place], "hi": hi[place]}
             row |= {"n": len(found), **dict.fromkeys(TESTED)}

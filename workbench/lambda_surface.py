@@ -136,14 +136,17 @@ class LambdaSurface:
 
     def difference(self, place: int) -> pl.DataFrame:
         """`lam, k, difference, lo, hi` of one λ less query-only retrieval at every K."""
-        mean, lo, hi = self._interval(self.values[:, place] - self.values[:, -1])
+        gaps = self.values[:, place] - self.values[:, -1]
+        mean, lo, hi = interval_matrix(
+            gaps, self.study.clusters, level=self.study.level, differences=True
+        )
         ks = np.arange(1, len(mean) + 1)
         columns = {"k": ks, "difference": mean, "lo": lo, "hi": hi}
         return pl.DataFrame({"lam": np.full(len(mean), self.grid[place]), **columns})
 
     def _interval(self, values: Values) -> tuple[Values, Values, Values]:
         study = self.study
-        return interval_matrix(values, study.clusters, seed=study.seed, level=study.level)
+        return interval_matrix(values, study.clusters, level=study.level)
 
 
 def _last_best(means: Values) -> int:

@@ -36,7 +36,7 @@ def lend(shelf: Shelf, query: Query, recipe: Recipe, scoring: Scoring) -> None:
 
 def _lend_to_neighbours(shelf: Shelf, scoring: Scoring, weights: tuple[float, float]) -> None:
     """Each memory is lent weight * (best score before + best score after), one and two turns
-    away. Memories that may not be returned (of the future, say) lend nothing."""
+    away. Memories that may not be returned lend nothing."""
     total = scoring.total
     lenders = total if scoring.allowed is None else np.where(scoring.allowed, total, -np.inf)
     group = shelf.group
@@ -69,9 +69,6 @@ def _best_of_others(shelf: Shelf, query: Query, recipe: Recipe) -> Scores:
     index = shelf.once(("lexical", kind), lambda: LexicalIndex(m.text for m in bank.memories))
     scores = z_scores(cosines.astype(np.float64))
     scores += recipe.lexical_weight * z_scores(index.scores(query.text))
-    existing = shelf.existing(query.until, bank)
-    if existing is not None:
-        scores = np.where(existing, scores, scores.min())
     lent = np.full(len(shelf.bank), scores.min())
     lenders, borrowers = shelf.once(("shared", kind), lambda: _shared(shelf, kind))
     np.maximum.at(lent, borrowers, scores[lenders])

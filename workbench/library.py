@@ -8,16 +8,14 @@ forgotten, stays behind.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from workbench import memory as memory_package
 from workbench.bank import Bank, load_banks
 from workbench.build import KINDS, TAU_CLUSTER, Build, by_scope
 from workbench.datasets import store
@@ -25,6 +23,7 @@ from workbench.datasets.report import Dataset
 from workbench.embed import Embedder, embed, is_blank
 from workbench.embedders import SentenceEmbedder, open_embedder
 from workbench.errors import UsageError, WorkspaceError
+from workbench.provenance import code_digest
 from workbench.schema import Dialogue, Profile, decode_jsonl, digest_of
 from workbench.shelf import ProfileVectors, Shelf
 from workbench.vector_cache import VectorCache
@@ -134,7 +133,7 @@ def _open(
         "memories": memories,
         "embedder": opened.name,
         "fingerprint": opened.fingerprint,
-        "rules": _rules_digest(),
+        "rules": code_digest("memory"),
         "tau": TAU_CLUSTER,
     }
     key = digest_of(identity)
@@ -233,13 +232,3 @@ def _retire_others(workspace: Workspace, key: str, identity: dict[str, Any]) -> 
     for other, manifest in workspace.manifests("banks").items():
         if other != key and all(manifest[field] == identity[field] for field in same):
             remove_folder(workspace.folder("banks", other))
-
-
-@cache
-def _rules_digest() -> str:
-    """Digest of the memory package's code and word lists: other rules, other banks."""
-    folder = Path(memory_package.__file__).parent
-    found = hashlib.sha256()
-    for path in sorted(p for p in folder.rglob("*") if p.suffix in (".py", ".txt")):
-        found.update(path.name.encode() + path.read_bytes())
-    return found.hexdigest()[:16]

@@ -25,6 +25,7 @@ from workbench.metrics import (
     tidy_rows,
 )
 from workbench.prepare import effective, in_split, query_of
+from workbench.provenance import code_digest
 from workbench.retrieve import score, semantic_scores
 from workbench.runs import save_run, tidy
 from workbench.schema import Question, Recipe, digest_of
@@ -70,6 +71,8 @@ def measure(
     """
     if not plan.ks or min(plan.ks) < 1:
         raise UsageError(f"K must be at least 1, not {min(plan.ks, default='nothing')}")
+    if plan.gold == "audited" and not any(q.audited for q in banks.dataset.questions):
+        raise UsageError(f"{banks.dataset.name} has no audited gold; import it with --audit FILE")
     recipe, notes = effective(banks, recipe)
     reasons = {q.id: exclusion(q, plan.gold, plan.level) for q in in_split(banks, plan.split)}
     kept = [q for q in in_split(banks, plan.split) if reasons[q.id] is None]
@@ -99,7 +102,7 @@ def save_recall(workspace: Workspace, banks: BankSet, outcome: Outcome) -> str:
     """Keep an outcome as a run of the workspace; returns the run's id."""
     asked = ("dataset", "ks", "split", "level", "gold", "banks", "recipe")
     identity = {key: outcome.report[key] for key in asked}
-    identity["content"] = digest_of(banks.dataset.questions)
+    identity |= {"content": digest_of(banks.dataset.questions), "code": code_digest()}
     frame = tidy(tidy_rows(outcome.measured, outcome.report["ks"]))
     facts = {key: value for key, value in outcome.report.items() if key not in identity}
     return save_run(workspace, "recall", identity, frame, facts)
@@ -121,7 +124,7 @@ def measure_recall(
     both: list[Measured] = []
     notes = Counter[str]()
     for done, (question, vector) in enumerate(zip(questions, vectors, strict=True), start=1):
-        shelf = shelf_of(question.scope)
+        shelf = shelf_of(question.scope).as_of(question.until)
         ranked, extra, said = _ranked_sources(shelf, query_of(question, vector), recipe)
         notes.update(said)
         ranks = _ranks(shelf, question, plan, ranked)
@@ -143,8 +146,9 @@ def _ranks(
     if plan.level == "turn":
         return evidence_ranks(evidence, ranked, shelf.positions)
     known = dict.fromkeys(shelf.sessions.values(), 0)
-    sessions = (tuple(shelf.sessions[turn] for turn in sources) for sources in ranked)
-    return evidence_ranks(evidence, sessions, known)
+    sessions = (shelf.sessions[turn] for sources in ranked for turn in sources)
+    distinct = dict.fromkeys(sessions)  # K counts sessions, however many memories each has
+    return evidence_ranks(evidence, ((session,) for session in distinct), known)
 
 
 def _intervals(measured: Sequence[Measured], ks: Sequence[int], seed: int) -> dict[str, Any]:
@@ -190,7 +194,7 @@ def _agreement(
     shares = []
     shelf_of = cache(partial(banks.shelf, sources=sources))
     for question, vector in zip(questions, banks.queries(q.text for q in questions), strict=True):
-        shelf = shelf_of(question.scope)
+        shelf = shelf_of(question.scope).as_of(question.until)
         if vector is None or not len(shelf.bank):
             continue
         query = query_of(question, vector)

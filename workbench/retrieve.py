@@ -26,8 +26,9 @@ def retrieve(shelf: Shelf, query: Query, recipe: Recipe) -> tuple[Hit, ...]:
     """The hits of one question: the top K_E of the shelf's bank and, on the dual path, the top
     K_S of its semantic bank behind them (their ranks go on, their parts are their own).
 
-    A blank query, or an empty bank, finds nothing.
+    A blank query, or an empty bank, finds nothing; nor does any query what was said after it.
     """
+    shelf = shelf.as_of(query.until)
     if query.vector is None or not len(shelf.bank):
         episodic: tuple[Hit, ...] = ()
     else:
@@ -41,10 +42,10 @@ def retrieve(shelf: Shelf, query: Query, recipe: Recipe) -> tuple[Hit, ...]:
 
 
 def score(shelf: Shelf, query: Query, recipe: Recipe) -> Scoring:
-    """The episodic scores (n,) of a query that is not blank."""
+    """The episodic scores (n,) of a query that is not blank, over the shelf as it stands: see
+    `Shelf.as_of` for a question of an earlier time."""
     check_recipe(recipe)
     scoring = RETRIEVERS[recipe.retriever](shelf, query, recipe)
-    scoring.forbid(shelf.existing(query.until, shelf.bank))
     lend(shelf, query, recipe, scoring)
     return scoring
 
@@ -129,16 +130,20 @@ def approximate(shelf: Shelf, query: Query, recipe: Recipe) -> Scoring:
     """`dense` over candidates of the graph index only: four times K of them, at least 100."""
     assert query.vector is not None
     prior = prior_vector(recipe.prior, _occasion(shelf, query, recipe))
+    bank, asked = shelf.bank, query.vector
+    if recipe.centred:
+        bank, asked = shelf.centred_bank, shelf.recentre(asked)
+        prior = None if prior is None else shelf.recentre(prior)
     lam = 1.0 if prior is None else recipe.lam
-    other = query.vector if prior is None else prior
-    mixed = lam * query.vector + (1 - lam) * other
-    rows = shelf.bank.nearby(mixed / np.linalg.norm(mixed), max(4 * recipe.k, 100))
-    length = mixture_length(float(query.vector @ other), lam)
+    other = asked if prior is None else prior
+    mixed = lam * asked + (1 - lam) * other
+    rows = bank.nearby(mixed / np.linalg.norm(mixed), max(4 * recipe.k, 100))
+    length = mixture_length(float(asked @ other), lam)
     scoring = Scoring(allowed=np.zeros(len(shelf.bank), bool))
     scoring.allowed[rows] = True  # type: ignore[index]
-    for name, vector, weight in (("query", query.vector, lam), ("prior", other, 1 - lam)):
+    for name, vector, weight in (("query", asked, lam), ("prior", other, 1 - lam)):
         cosines = np.zeros(len(shelf.bank))
-        cosines[rows] = shelf.bank.vectors[rows] @ vector
+        cosines[rows] = bank.vectors[rows] @ vector
         scoring.raw[name], scoring.parts[name] = cosines, weight * cosines / length
     return scoring
 
@@ -160,8 +165,7 @@ def semantic_scores(shelf: Shelf, query: Query) -> Scoring:
     """The semantic path: cos(e_q, m); no prior, no threshold, no boost."""
     assert query.vector is not None
     cosines = shelf.semantic.cosines(query.vector)[0]
-    existing = shelf.existing(query.until, shelf.semantic)
-    return Scoring({"query": cosines}, {"query": cosines}, existing)
+    return Scoring({"query": cosines}, {"query": cosines})
 
 
 Retriever = Callable[[Shelf, Query, Recipe], Scoring]

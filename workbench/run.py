@@ -8,28 +8,18 @@ frame of its scores, and is not made again.
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 
 from workbench import (
-    answer,
-    answer_weights,
-    answer_words,
-    lending,
-    question_form,
     retrieve,
-    scoring,
-    span_features,
-    spans,
 )
 from workbench.answer import ANSWERERS, Asked
 from workbench.answer_file import Answers
@@ -37,6 +27,7 @@ from workbench.embed import Vectors, embed
 from workbench.errors import UsageError, WorkbenchError
 from workbench.library import BankSet
 from workbench.prepare import effective, in_split, query_of
+from workbench.provenance import code_digest
 from workbench.runs import load_run, run_id, save_run
 from workbench.schema import Hit, Question, Recipe, digest_of, encode_jsonl
 from workbench.score import GoldKind, score
@@ -50,11 +41,6 @@ Progress = Callable[[str, int, int], None]
 
 # Questions whose sentences are embedded, and whose traces are written, at a time.
 BATCH = 64
-# What an answer depends on besides its inputs; another version of these makes another run.
-CODE = (
-    *(answer, answer_weights, answer_words, question_form, span_features, spans),
-    *(lending, retrieve, scoring),
-)
 
 
 @dataclass(frozen=True)
@@ -88,7 +74,7 @@ class Plan:
             "split": self.split,
             "answerer": self.answerer,
             "recipe": msgspec.to_builtins(effective(self.banks, self.recipe)[0]),
-            "code": _code_digest(),
+            "code": code_digest(),
         }
 
 
@@ -230,10 +216,3 @@ def _trace(plan: Plan, job: _Job, rows: dict[str, Any], shared: float) -> Trace:
 
 def _golds(plan: Plan) -> str:
     return digest_of([(q.gold, q.audited, q.audit, q.abstention) for q in plan.questions])
-
-
-@cache
-def _code_digest() -> str:
-    """Digest of the modules that make an answer: other rules, other answers."""
-    whole = b"".join(Path(module.__file__ or "").read_bytes() for module in CODE)
-    return hashlib.sha256(whole).hexdigest()[:16]

@@ -57,7 +57,8 @@ def save_run(
     name = run_id(kind, identity)
     kept: dict[str, Content] = {"frame.parquet": lambda path: write_parquet(frame, path)}
     manifest = {"kind": kind, "identity": identity, **facts, "id": name}
-    workspace.publish("runs", name, kept | (files or {}), manifest)
+    with workspace.lock(f"run-{name}"):
+        workspace.publish("runs", name, kept | (files or {}), manifest)
     return name
 
 

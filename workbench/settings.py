@@ -7,7 +7,6 @@ from typing import Any
 
 import msgspec
 
-from workbench.cells import Study
 from workbench.errors import UsageError
 from workbench.priors import REPEATED
 from workbench.schema import Recipe, Record
@@ -77,35 +76,29 @@ def ablations(recipe: Recipe) -> list[Setting]:
 NAMES = {"lend": "lent scores", "centred": "centring"}
 
 CONTROLS = ("other-user", "everyone", "shuffled", "random")
-# Priors that have no person in them, or no prior at all: nothing to control for.
-NOBODYS = ("none", *CONTROLS)
 
 
-def controls(study: Study, recipe: Recipe) -> tuple[list[Setting], list[str]]:
-    """The recipe with its own prior, with none, and with each control at the same λ; and remarks.
+def controls(recipe: Recipe) -> list[Setting]:
+    """The recipe with its own prior, with none, and with each control at the same λ.
 
-    A control repeats the prior's rule with other people's facts where it can (`REPEATED`), else
-    `profile`. Raises UsageError where there is no prior, or it is a control itself.
+    A control repeats the prior's rule with other people's facts. Raises UsageError where it cannot:
+    no prior, one without a person in it, or one that does not enter the ranking.
     """
     base = recipe.prior.partition(":")[0]
-    if base in NOBODYS or recipe.lam == 1 or recipe.retriever == "lexical":
+    if base not in REPEATED or recipe.lam == 1 or recipe.retriever == "lexical":
         raise UsageError(
             f"prior {recipe.prior} at λ = {recipe.lam:g} with {recipe.retriever}: controls need a "
-            "prior of the user's own that enters the ranking"
+            f"prior that they can repeat with other people's facts: {', '.join(REPEATED)}"
         )
-    repeats = base in REPEATED
-    inner = f":{recipe.prior}" if repeats else ":profile"
-    remarks = [] if repeats else [f"the controls repeat `profile`: nobody else has a {base}"]
     priors = {
         recipe.prior: recipe.prior,
         "none": "none",
-        **{name: f"{name}{inner}" if name != "random" else name for name in CONTROLS},
+        **{name: f"{name}:{recipe.prior}" if name != "random" else name for name in CONTROLS},
     }
-    settings = [
+    return [
         Setting(name=name, recipe=msgspec.structs.replace(recipe, prior=prior))
         for name, prior in priors.items()
     ]
-    return settings, remarks
 
 
 def verdict(rows: list[dict[str, Any]], alpha: float) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -18,7 +19,7 @@ from workbench.bank import Bank
 from workbench.embed import Vectors
 from workbench.errors import UsageError
 from workbench.lexical import LexicalIndex
-from workbench.schema import Dimensions, Profile
+from workbench.schema import Dimensions, Memory, Profile
 
 __all__ = ["ProfileVectors", "Query", "Shelf"]
 
@@ -36,6 +37,18 @@ class ProfileVectors:
     profile: Profile
     facts: Vectors
     text: npt.NDArray[np.float32] | None
+
+    def only(self, wanted: Callable[[Memory], bool]) -> ProfileVectors:
+        """The profile of some of its facts; its text's vector is then the mean of theirs."""
+        rows = [row for row, fact in enumerate(self.profile.facts) if wanted(fact)]
+        if len(rows) == len(self.profile.facts):
+            return self
+        facts = tuple(self.profile.facts[row] for row in rows)
+        mean = self.facts[rows].mean(axis=0) if rows else None
+        text = None if mean is None else (mean / np.linalg.norm(mean)).astype(np.float32)
+        return ProfileVectors(
+            msgspec.structs.replace(self.profile, facts=facts), self.facts[rows], text
+        )
 
 
 @dataclass(frozen=True)
@@ -150,12 +163,30 @@ class Shelf:
             raise UsageError(f"{name!r} is nobody of {self.scope!r}; its people are: {known}")
         return name
 
-    def existing(self, until: str | None, bank: Bank) -> npt.NDArray[np.bool_] | None:
-        """Mask (n,) of a bank's memories whose sources had all been said at turn `until`; None
-        where nothing is masked."""
+    def as_of(self, until: str | None) -> Shelf:
+        """This shelf as it stood when turn `until` had just been said: no memory, profile fact or
+        mean knows of anything later. The whole shelf for None.
+
+        A profile that loses facts is represented by the mean of those left, since its text as it
+        then was has no vector.
+        """
         if until is None:
-            return None
-        last, memories = self.positions[until], bank.memories
-        return np.asarray(
-            [max(self.positions[s] for s in m.sources) <= last for m in memories], bool
+            return self
+        return self.once(("as of", until), lambda: self._cut(self.positions[until]))
+
+    def _cut(self, last: int) -> Shelf:
+        def said(memory: Memory) -> bool:
+            return all(self.positions.get(source, last) <= last for source in memory.sources)
+
+        return replace(
+            self,
+            bank=_only(self.bank, said),
+            semantic=_only(self.semantic, said),
+            sources={kind: _only(bank, said) for kind, bank in self.sources.items()},
+            people={name: person.only(said) for name, person in self.people.items()},
+            _kept={},
         )
+
+
+def _only(bank: Bank, wanted: Callable[[Memory], bool]) -> Bank:
+    return bank.without({memory.id for memory in bank.memories if not wanted(memory)})

@@ -118,18 +118,16 @@ def interval_matrix(
     values: npt.ArrayLike,
     clusters: Sequence[str],
     *,
-    resamples: int = 1000,
-    seed: int = 0,
     level: float = 0.95,
+    differences: bool = False,
 ) -> tuple[Vector, Vector, Vector]:
     """Means, lower and upper bounds (m,) of many columns (n, m) at once, as `mean_interval`'s.
 
-    The range is that of the whole matrix: 0..1, or -1..1 (differences) where one value is
-    negative. Bounds that can't be told are infinite, never NaN. `resamples` and `seed` are there
-    for the callers of any interval; this one draws nothing. Raises UsageError as `mean_interval`.
+    The range is that of the whole matrix: 0..1, or -1..1 for `differences` of such values. Bounds
+    that can't be told are infinite, never NaN. Raises UsageError as `mean_interval`.
     """
     matrix = _checked(values, clusters, 2)
-    bounds = _range(matrix, -1.0)
+    bounds = _range(matrix, -1.0, differences)
     mean, lo, hi, _ = column_intervals(matrix, clusters, level, bounds)
     return mean, lo, hi
 
@@ -190,11 +188,12 @@ def _checked(values: npt.ArrayLike, clusters: Sequence[str], dimensions: int) ->
     return array
 
 
-def _range(values: Vector, least: float = 0.0) -> tuple[float, float] | None:
-    """0..1 where all values lie in it, else `least`..1 where they lie in that; else unknown."""
+def _range(values: Vector, least: float = 0.0, signed: bool = False) -> tuple[float, float] | None:
+    """`least`..1 for signed values; else 0..1, or `least`..1 where a value is negative. None where
+    a value lies outside."""
     if values.max(initial=0.0) > 1 or values.min(initial=0.0) < least:
         return None
-    return (0.0, 1.0) if values.min(initial=0.0) >= 0 else (least, 1.0)
+    return (0.0, 1.0) if values.min(initial=0.0) >= 0 and not signed else (least, 1.0)
 
 
 def _finite(bound: float) -> float | None:

@@ -8,7 +8,8 @@ ranks are those of `recall` at each single λ, ties included.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -76,11 +77,12 @@ def evidence_ranks_by_lambda(task: Task) -> RankMatrix:
 
     Raises DataError where evidence is no turn of the scope, as `metrics.evidence_ranks` does.
     """
-    bank = task.shelf.semantic if task.semantic else task.shelf.bank
-    holding = _rows_by_source(bank)
     ranks = np.zeros(task.shape, np.int32)
-    start = 0
-    for query, evidence in zip(task.queries, task.evidence, strict=True):
+    start, whole = 0, task
+    for query, evidence in zip(whole.queries, whole.evidence, strict=True):
+        task = replace(whole, shelf=whole.shelf.as_of(query.until))
+        bank = task.shelf.semantic if task.semantic else task.shelf.bank
+        holding = task.shelf.once(("holding", task.semantic), partial(_rows_by_source, bank))
         stray = next((turn for turn in evidence if turn not in task.shelf.positions), None)
         if stray is not None:
             raise DataError(f"evidence {stray!r} is no turn of this scope: is it a session id?")
@@ -127,7 +129,5 @@ def _rows_by_source(bank: Bank) -> dict[str, list[int]]:
 def _scorer(task: Task, query: Query) -> Scorer:
     if not task.semantic:
         return blended(task.shelf, query, task.recipe)
-    scoring = semantic_scores(task.shelf, query)
-    allowed = True if scoring.allowed is None else scoring.allowed
-    cosines = np.where(allowed, scoring.total, -np.inf)
+    cosines = semantic_scores(task.shelf, query).total
     return lambda lams: np.repeat(cosines[None], len(lams), axis=0)

@@ -90,14 +90,23 @@ class VectorCache:
                 "INSERT OR REPLACE INTO vectors VALUES (?, ?, ?, ?, ?)", rows()
             )
 
-    def forget(self, texts: Iterable[str]) -> None:
-        """Remove the vectors of texts, whatever embedder and prompt made them."""
+    def keep(self, texts: Iterable[str]) -> int:
+        """Remove the vectors of all other texts; returns how many.
+
+        Keys are hashes: what must go cannot be listed once its text is gone, what may stay can.
+        """
         with self._usable():
             with self._database:
+                self._database.execute("CREATE TEMP TABLE kept (text BLOB PRIMARY KEY)")
                 self._database.executemany(
-                    "DELETE FROM vectors WHERE text = ?", ((_key(text),) for text in texts)
+                    "INSERT OR IGNORE INTO kept VALUES (?)", ((_key(text),) for text in texts)
                 )
+                removed = self._database.execute(
+                    "DELETE FROM vectors WHERE text NOT IN (SELECT text FROM kept)"
+                ).rowcount
+                self._database.execute("DROP TABLE kept")
             self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return removed
 
     def check(self) -> None:
         """Raise WorkspaceError where SQLite finds the file damaged."""

@@ -96,7 +96,7 @@ class Workspace:
         from filelock import FileLock, Timeout
 
         kind, _, rest = name.partition("-")
-        check_name(rest if kind in ("dataset", "bank") else name)
+        check_name(rest if kind in ("dataset", "bank", "run", "traces") else name)
         patience = _patience() if seconds is None else seconds
         folder = self.folder("locks")
         folder.mkdir(parents=True, exist_ok=True)

@@ -22,17 +22,23 @@ def register(app: typer.Typer) -> None:
 
 def runs(out: Output) -> None:
     """List runs and banks with their ids, oldest first."""
-    listed = [
-        {
-            "run": key,
-            "kind": kind,
-            **{f: m.get(f) for f in ("dataset", "memories", "embedder")},
-            "counts": m.get("counts", {}),
-            "made": m["made"],
-        }
-        for folder, kind in (("banks", "banks"), ("runs", "run"))
-        for key, m in out.workspace.manifests(folder).items()
-    ]
+    listed = []
+    for folder in ("banks", "runs"):
+        for key, manifest in out.workspace.manifests(folder).items():
+            known = {**manifest.get("identity", {}), **manifest}
+            kept = {name: known.get(name) for name in ("dataset", "memories", "embedder", "made")}
+            recipe = known.get("recipe") or {}
+            listed.append(
+                {
+                    "run": key,
+                    "kind": known.get("kind", "banks"),
+                    **kept,
+                    "memories": kept["memories"] or recipe.get("memories"),
+                    "embedder": kept["embedder"] or recipe.get("embedder"),
+                    "counts": known.get("counts", {}),
+                    "n": known.get("n", known.get("counts", {}).get("memories")),
+                }
+            )
     out.data({"runs": listed}, _runs)
 
 
@@ -74,7 +80,7 @@ def _runs(report: dict[str, Any]) -> Iterator[Any]:
             r["dataset"],
             r["memories"],
             r["embedder"],
-            r["counts"].get("memories", ""),
+            r["n"] if r["n"] is not None else "",
             time.strftime("%Y-%m-%d %H:%M", time.localtime(r["made"])),
         ]
         for r in report["runs"]
