@@ -22,6 +22,7 @@ __all__ = [
     "Chat",
     "Export",
     "Place",
+    "chats_in",
     "instant",
     "is_unix_time",
     "iso_time",
@@ -92,6 +93,16 @@ class Export(NamedTuple):
 def recognises_export(export: Export, source: Source) -> bool:
     """Whether any document holds at least one chat of this kind."""
     return any(export.chats_in(document.peek()) for document in source.documents)
+
+
+def chats_in(value: Any, is_chat: Callable[[dict[str, Any]], bool]) -> list[Any] | None:
+    """The conversations of a document (a list, one alone, or under "conversations"); None where
+    there are some and none is of this format."""
+    chats = value.get("conversations", [value]) if isinstance(value, dict) else value
+    if not isinstance(chats, list):
+        return None
+    alike = any(isinstance(chat, dict) and is_chat(chat) for chat in chats)
+    return chats if alike or not chats else None
 
 
 def load_export(export: Export, source: Source, name: str, log: ImportLog) -> Dataset:

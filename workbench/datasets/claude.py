@@ -14,6 +14,7 @@ from workbench.datasets.chats import (
     Chat,
     Export,
     Place,
+    chats_in,
     instant,
     iso_time,
     load_export,
@@ -45,11 +46,7 @@ def recognises(source: Source) -> bool:
 
 
 def _chats_in(value: Any) -> list[Any] | None:
-    chats = value.get("conversations", [value]) if isinstance(value, dict) else value
-    if not isinstance(chats, list):
-        return None
-    alike = any(isinstance(chat, dict) and "chat_messages" in chat for chat in chats)
-    return chats if alike or not chats else None
+    return chats_in(value, lambda chat: "chat_messages" in chat)
 
 
 def _read(raw: Raw, document: Place) -> Chat | None:

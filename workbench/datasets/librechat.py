@@ -14,6 +14,7 @@ from workbench.datasets.chats import (
     Chat,
     Export,
     Place,
+    chats_in,
     instant,
     iso_time,
     load_export,
@@ -47,13 +48,14 @@ def _chats_in(value: Any) -> list[Any] | None:
         return None
     if any(_is_message(item) for item in chats):
         return _grouped(chats)
-    alike = any(
-        isinstance(chat, dict)
-        and isinstance(chat.get("messages"), list)
-        and ("conversationId" in chat or any(map(_is_message, chat["messages"])))
-        for chat in chats
+    return chats_in(chats, _is_conversation)
+
+
+def _is_conversation(chat: Raw) -> bool:
+    messages = chat.get("messages")
+    return isinstance(messages, list) and (
+        "conversationId" in chat or any(map(_is_message, messages))
     )
-    return chats if alike or not chats else None
 
 
 def _is_message(item: Any) -> bool:
