@@ -45,7 +45,7 @@ ORDER = [
     ),
     *("question_form", "spans", "answer_words", "answer_weights", "span_features", "answer"),
     *("judge",),
-    *("blend", "surface", "parallel", "cells", "lambda_surface", "sweep", "settings", "grids"),
+    *("blend", "surface", "cells", "lambda_surface", "sweep", "settings", "grids"),
     *("score", "traces"),
     *("rewards", "train", "run", "cases", "forget", "verify", "doctor"),
     *("passport", "theme", "figures"),

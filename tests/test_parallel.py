@@ -16,10 +16,13 @@ from halls import study
 
 from workbench.errors import ModelError, UsageError
 from workbench.grids import ablation_sweep
+from workbench.library import open_banks
 from workbench.parallel import Workers, spread
+from workbench.run import Plan, answer_questions
 from workbench.schema import Recipe
 from workbench.surface import RankMatrix, Task, evidence_ranks_by_lambda
 from workbench.sweep import lambda_sweep
+from workbench.workspace import Workspace
 
 LAMS = (0.0, 0.5, 1.0)
 
@@ -156,3 +159,24 @@ def _workers(cluster: Any) -> list[dict[str, Any]]:
     with Client(cluster.scheduler_address, set_as_default=False) as client:
         client.wait_for_workers(2, timeout=15)
         return [{"pid": pid} for pid in client.run(os.getpid).values()]
+
+
+def test_a_build_and_its_answers_are_the_same_whoever_does_the_work(tmp_path: Path) -> None:
+    """The bundled sample, three scopes: two processes of this machine against none but this."""
+    made, rows = {}, {}
+    for jobs in (1, 2):
+        workspace, workers = Workspace(tmp_path / str(jobs)), Workers(jobs=jobs)
+        banks = open_banks(workspace, "sample", workers=workers)
+        written = ("episodic.jsonl", "semantic.jsonl", "profiles.jsonl")
+        stamps = [banks.manifest["files"][name]["sha256"] for name in written]
+        told = {key: banks.manifest[key] for key in ("counts", "left_out", "embedded")}
+        recipe = Recipe(retriever="hybrid", prior="none", lam=1.0)
+        plan = Plan(workspace, banks, recipe, "top-memory", workers=workers)
+        answers = [
+            (trace.question, trace.answer, [hit.memory for hit in trace.hits])
+            for trace in answer_questions(plan)
+        ]
+        made[jobs] = banks.id, stamps, told, answers
+        rows[jobs] = np.concatenate([bank.vectors for bank in banks.episodic.values()])
+    assert made[1] == made[2]
+    assert np.allclose(rows[1], rows[2], atol=1e-6)

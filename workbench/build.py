@@ -9,8 +9,7 @@ from __future__ import annotations
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
-from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -20,17 +19,64 @@ from workbench.embed import Embedder, Vectors, embed
 from workbench.memory.episodic import EXTRACTORS, observed
 from workbench.memory.profile import build_profile
 from workbench.memory.semantic import aggregate
+from workbench.parallel import ALONE, Workers, spread
 from workbench.schema import Dialogue, Memory, Profile, encode_jsonl
 from workbench.vector_cache import VectorCache
 from workbench.workspace import Content
 
-__all__ = ["KINDS", "TAU_CLUSTER", "Build", "by_scope"]
+__all__ = ["KINDS", "TAU_CLUSTER", "Build", "Remembered", "by_scope", "remember"]
 
 KINDS = ("turns", "observations", "facts")
 TAU_CLUSTER = 0.85  # Paper A: cosine above which episodic memories are aggregated
 
 Progress = Callable[[str, int, int], None]
 T = TypeVar("T")
+R = TypeVar("R")
+
+
+class _Scope(NamedTuple):
+    """One scope to be remembered, and the kind of memory wanted."""
+
+    scope: str
+    kind: str
+    dialogues: list[Dialogue]
+    observations: list[Memory]
+
+
+class Remembered(NamedTuple):
+    """One scope's memories, its people's profiles, and what the rules left out, by reason."""
+
+    memories: list[Memory]
+    profiles: list[Profile]
+    left_out: Counter[str]
+
+
+def remember(task: _Scope) -> Remembered:
+    """What the rules make of a scope; it depends on that scope only."""
+    left_out = Counter[str]()
+
+    def extract(kind: str) -> list[Memory]:
+        found = []
+        for dialogue in task.dialogues:
+            if kind == "observations":
+                extraction = observed(dialogue, task.observations)
+            else:
+                extraction = EXTRACTORS[kind](dialogue)
+            if kind == task.kind:
+                left_out.update(extraction.left_out)
+            places = _places(dialogue)
+            for memory in extraction.memories:
+                session, place = places[memory.sources[0]]
+                found.append(msgspec.structs.replace(memory, session=session, place=place))
+        return found
+
+    memories = extract(task.kind)
+    facts = memories if task.kind in ("facts", "observations") else extract("facts")
+    turns = memories if task.kind == "turns" else extract("turns")
+    people = dict.fromkeys(person for dialogue in task.dialogues for person in dialogue.people)
+    known = [*facts, *turns]
+    profiles = [build_profile(task.scope, person, known) for person in people]
+    return Remembered(memories, profiles, left_out)
 
 
 class Build:
@@ -42,8 +88,10 @@ class Build:
         kind: str,
         embedder: Embedder,
         cached: VectorCache,
-        progress: Progress | None,
+        progress: Progress | None = None,
+        workers: Workers = ALONE,
     ) -> None:
+        self.workers = workers
         self.dataset, self.kind = dataset, kind
         self.embedder, self.cached, self.progress = embedder, cached, progress
         self.left_out: Counter[str] = Counter()
@@ -86,45 +134,22 @@ class Build:
 
     def _remember(self) -> tuple[dict[str, list[Memory]], list[Profile]]:
         """Memories by scope, and a profile of every person of every scope."""
-        remembered: dict[str, list[Memory]] = {}
-        profiles = []
-        for done, (scope, dialogues) in enumerate(by_scope(self.dataset).items(), start=1):
-            facts = [m for d in dialogues for m in self._extract("facts", d)]
-            if self.kind == "facts":
-                found = facts
-            else:
-                found = [m for d in dialogues for m in self._extract(self.kind, d)]
-            remembered[scope] = found
-            turns = found if self.kind == "turns" else self._turns(dialogues)
-            known = [*(found if self.kind == "observations" else facts), *turns]
-            people = dict.fromkeys(person for d in dialogues for person in d.people)
-            profiles += [build_profile(scope, person, known) for person in people]
-            if self.progress:
-                self.progress("remembering", done, len(self.dataset.scopes))
-        return remembered, profiles
-
-    def _turns(self, dialogues: list[Dialogue]) -> list[Memory]:
-        return [memory for d in dialogues for memory in self._extract("turns", d)]
-
-    def _extract(self, kind: str, dialogue: Dialogue) -> Iterator[Memory]:
-        """A dialogue's memories with their places; what the rules leave out is counted."""
-        if kind == "observations":
-            extraction = observed(dialogue, self._observations.get(dialogue.scope, []))
-        else:
-            extraction = EXTRACTORS[kind](dialogue)
-        if kind == self.kind:
-            self.left_out.update(extraction.left_out)
-        places = _places(dialogue)
-        for memory in extraction.memories:
-            session, place = places[memory.sources[0]]
-            yield msgspec.structs.replace(memory, session=session, place=place)
-
-    @cached_property
-    def _observations(self) -> dict[str, list[Memory]]:
-        found: dict[str, list[Memory]] = {}
+        observations: dict[str, list[Memory]] = {}
         for memory in self.dataset.observations:
-            found.setdefault(memory.scope, []).append(memory)
-        return found
+            observations.setdefault(memory.scope, []).append(memory)
+        tasks = [
+            _Scope(scope, self.kind, dialogues, observations.get(scope, []))
+            for scope, dialogues in by_scope(self.dataset).items()
+        ]
+        remembered: dict[str, list[Memory]] = {}
+        profiles: list[Profile] = []
+        for done, found in enumerate(spread(remember, tasks, self.workers), start=1):
+            remembered[tasks[done - 1].scope] = _as_read(found.memories, list[Memory])
+            profiles += _as_read(found.profiles, list[Profile])
+            self.left_out.update(found.left_out)
+            if self.progress:
+                self.progress("remembering", done, len(tasks))
+        return remembered, profiles
 
     def _aggregate(self, episodic: dict[str, Bank]) -> dict[str, list[Memory]]:
         return {
@@ -151,7 +176,8 @@ class Build:
                 self.progress(f"embedding {what}", done, total)
 
         rows = self._timed(
-            "encoding", lambda: embed(texts, "passage", self.embedder, self.cached, report)
+            "encoding",
+            lambda: embed(texts, "passage", self.embedder, self.cached, report, self.workers),
         )
         self.embedded += new
         return rows
@@ -169,6 +195,12 @@ def by_scope(dataset: Dataset) -> dict[str, list[Dialogue]]:
     for dialogue in dataset.dialogues:
         found.setdefault(dialogue.scope, []).append(dialogue)
     return found
+
+
+def _as_read(records: list[R], kind: type[list[R]]) -> list[R]:
+    """The records as a file would give them back: one that has travelled between processes would
+    write its defaults out, and the same bank would have other bytes."""
+    return msgspec.json.decode(msgspec.json.encode(records), type=kind)
 
 
 def _long(excess: list[int]) -> dict[str, int]:

@@ -139,11 +139,11 @@ class SentenceEmbedder:
         stated = _config(self.folder, "sentence_bert_config.json").get("max_seq_length")
         limit = stated or _config(self.folder, "config.json").get("max_position_embeddings")
         if not isinstance(limit, int):
-            raise ModelError(
-                f"{self.folder} is no sentence-transformers folder: no config.json "
-                "in it states how much text the model reads"
-            )
+            raise ModelError(f"{self.folder} is no sentence-transformers folder: no limit stated")
         return limit
+
+    def __getstate__(self) -> dict[str, Any]:  # what travels to another process
+        return {key: value for key, value in self.__dict__.items() if key != "encoder"}
 
     @cached_property
     def encoder(self) -> Encoder:

@@ -23,6 +23,7 @@ from workbench.datasets.report import Dataset
 from workbench.embed import Embedder, embed, is_blank
 from workbench.embedders import SentenceEmbedder, open_embedder
 from workbench.errors import UsageError, WorkspaceError
+from workbench.parallel import ALONE, Workers
 from workbench.provenance import code_digest
 from workbench.schema import Dialogue, Profile, decode_jsonl, digest_of
 from workbench.shelf import ProfileVectors, Shelf
@@ -99,6 +100,7 @@ def open_banks(
     memories: str = "turns",
     embedder: str = "minilm",
     progress: Progress | None = None,
+    workers: Workers = ALONE,
 ) -> BankSet:
     """The bank set of a dataset, built first where it is missing, outdated or damaged.
 
@@ -110,7 +112,7 @@ def open_banks(
     opened = open_embedder(embedder)
     for _ in range(ATTEMPTS):
         try:
-            return _open(workspace, name, memories, opened, progress)
+            return _open(workspace, name, memories, opened, (progress, workers))
         except FileNotFoundError:
             continue  # an import or another build replaced the set while it was being read
     raise WorkspaceError(f"the banks of {name} are being replaced all the time; try again later")
@@ -121,7 +123,7 @@ def _open(
     name: str,
     memories: str,
     opened: SentenceEmbedder,
-    progress: Progress | None,
+    how: tuple[Progress | None, Workers],
 ) -> BankSet:
     """Raises FileNotFoundError where the set is removed meanwhile, or was outdated when done."""
     dataset, content = _dataset(workspace, name)
@@ -142,7 +144,7 @@ def _open(
     if not _complete(folder, opened):
         with workspace.lock(f"bank-{key}"):
             if not _complete(folder, opened):
-                maker = Build(dataset, memories, opened, cached, progress)
+                maker = Build(dataset, memories, opened, cached, *how)
                 files, facts = maker.make()
                 workspace.publish("banks", key, files, {**identity, **facts, "id": key})
                 _retire_others(workspace, key, identity)

@@ -1,8 +1,9 @@
 """Work spread over processes of this machine (joblib) or over a Dask cluster.
 
 Items are independent of each other and results come back in the order of the items, so that what
-is assembled from them is the same however many workers there are. A worker that dies on the way
-costs time only: its items are done again by the others.
+is assembled from them is the same however many workers there are. (Encoders differ in the last
+digit, about 1e-7, with the number of threads a process has; rankings compare six decimals.) A
+worker that dies on the way costs time only: its items are done again by the others.
 """
 
 from __future__ import annotations

@@ -9,10 +9,9 @@ frame of its scores, and is not made again.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
-from itertools import islice
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import msgspec
@@ -26,6 +25,7 @@ from workbench.answer_file import Answers
 from workbench.embed import Vectors, embed
 from workbench.errors import UsageError, WorkbenchError
 from workbench.library import BankSet
+from workbench.parallel import ALONE, Workers, spread
 from workbench.prepare import effective, in_split, query_of
 from workbench.provenance import code_digest
 from workbench.runs import load_run, run_id, save_run
@@ -45,7 +45,8 @@ BATCH = 64
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything that answers depend on; `sources` are the further banks that a prior needs."""
+    """Everything that answers depend on; `sources` are the further banks that a prior
+    needs. `workers` change nothing but the time."""
 
     workspace: Workspace
     banks: BankSet
@@ -53,6 +54,7 @@ class Plan:
     answerer: str = "extractive"
     split: str = "all"
     sources: dict[str, BankSet] | None = None
+    workers: Workers = ALONE
 
     @property
     def questions(self) -> list[Question]:
@@ -155,7 +157,8 @@ def answer_questions(
         begin(folder, identity, done.values())
         left = [question for question in plan.questions if question.id not in done]
         with (folder / "traces.jsonl").open("ab") as stream:
-            for traces in _batches(plan, left):
+            batches = [left[start : start + BATCH] for start in range(0, len(left), BATCH)]
+            for traces in spread(partial(_answered, plan), batches, plan.workers):
                 stream.writelines(encode_jsonl(traces))
                 stream.flush()
                 done.update({trace.question: trace for trace in traces})
@@ -164,22 +167,21 @@ def answer_questions(
     return [done[question.id] for question in plan.questions]
 
 
-def _batches(plan: Plan, questions: Sequence[Question]) -> Iterator[list[Trace]]:
-    """Traces of the questions, a batch at a time: its sentences are embedded together."""
+def _answered(plan: Plan, batch: list[Question]) -> list[Trace]:
+    """Traces of a batch of questions, whose sentences are embedded together."""
+    began = time.perf_counter()
     shelf_of = cache(lambda scope: plan.banks.shelf(scope, plan.sources))
     recipe = effective(plan.banks, plan.recipe)[0]
-    vectors = iter(plan.banks.queries(question.text for question in questions))
-    rest = iter(questions)
-    while batch := list(islice(rest, BATCH)):
-        began = time.perf_counter()
-        jobs = []
-        for question, vector in zip(batch, vectors, strict=False):
-            shelf, query = shelf_of(question.scope), query_of(question, vector)
-            jobs.append(_Job(question.id, shelf, query, retrieve.retrieve(shelf, query, recipe)))
-        read = ANSWERERS[plan.answerer].read
-        rows = sentence_vectors(plan, (text for job in jobs for text in read(job.hits)))
-        each = (time.perf_counter() - began) / len(batch)
-        yield [_trace(plan, job, rows, each) for job in jobs]
+    jobs = []
+    for question, vector in zip(
+        batch, plan.banks.queries(question.text for question in batch), strict=True
+    ):
+        shelf, query = shelf_of(question.scope), query_of(question, vector)
+        jobs.append(_Job(question.id, shelf, query, retrieve.retrieve(shelf, query, recipe)))
+    read = ANSWERERS[plan.answerer].read
+    rows = sentence_vectors(plan, (text for job in jobs for text in read(job.hits)))
+    each = (time.perf_counter() - began) / len(batch)
+    return [_trace(plan, job, rows, each) for job in jobs]
 
 
 def sentence_vectors(plan: Plan, texts: Iterable[str]) -> dict[str, Any]:

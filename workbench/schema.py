@@ -116,7 +116,7 @@ class Question(Record, frozen=True, kw_only=True):
     text: str
     category: str = "uncategorised"
     people: tuple[str, ...] = ()
-    gold: Gold = Gold()
+    gold: Gold = msgspec.field(default_factory=Gold)
     audited: Gold | None = None
     audit: str | None = None
     asked: datetime | None = None
@@ -163,7 +163,7 @@ class Memory(Record, frozen=True, kw_only=True):
     session: str = ""
     place: int = 0
     time: datetime | None = None
-    dimensions: Dimensions = Dimensions()
+    dimensions: Dimensions = msgspec.field(default_factory=Dimensions)
 
 
 class Profile(Record, frozen=True, kw_only=True):

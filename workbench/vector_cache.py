@@ -54,6 +54,10 @@ class VectorCache:
             with self._database:
                 self._database.execute(SCHEMA)
 
+    def __reduce__(self) -> tuple[type[VectorCache], tuple[Path]]:
+        """A connection stays in its process; another opens the same file."""
+        return VectorCache, (self.path.parent,)
+
     def read(
         self, fingerprint: str, prompt: str, texts: Sequence[str]
     ) -> dict[str, npt.NDArray[np.float32]]:

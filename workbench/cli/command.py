@@ -19,7 +19,7 @@ from workbench.errors import DataError, WorkbenchError
 from workbench.schema import Recipe
 from workbench.workspace import Workspace
 
-__all__ = ["PARTIAL", "RECIPE_HELP", "command", "main"]
+__all__ = ["PARTIAL", "RECIPE_HELP", "Jobs", "Scheduler", "command", "main"]
 
 PARTIAL = 3
 INTERNAL = 70
@@ -56,6 +56,11 @@ PRESET = (
     ],
     None,
 )
+
+Jobs = Annotated[int, typer.Option(help="Processes of this machine; -1: one a processor.")]
+Scheduler = Annotated[
+    str | None, typer.Option(help="Address of a Dask scheduler to work on (extra `cluster`).")
+]
 
 SHARED: dict[str, Any] = {
     "as_json": (

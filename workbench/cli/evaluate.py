@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from workbench.cli.command import PARTIAL, command
+from workbench.cli.command import PARTIAL, Jobs, Scheduler, command
 from workbench.cli.output import Output, shown, table
 from workbench.schema import Recipe
 
@@ -30,6 +30,8 @@ def evaluate(
         Literal["original", "audited"], typer.Option(help="Which gold answers count.")
     ] = "original",
     fresh: Annotated[bool, typer.Option(help="Drop what an unfinished run answered.")] = False,
+    jobs: Jobs = 1,
+    scheduler: Scheduler = None,
 ) -> None:
     """Answer a dataset's questions from its memories, without a language model, and score that.
 
@@ -37,6 +39,7 @@ def evaluate(
     A run that is stopped goes on where it was when it is asked for again.
     """
     from workbench.library import open_banks
+    from workbench.parallel import Workers
     from workbench.prepare import sources_for
     from workbench.run import Plan, check
     from workbench.run import evaluate as run
@@ -45,7 +48,8 @@ def evaluate(
     with out.progress() as progress:
         banks = open_banks(out.workspace, name, recipe.memories, recipe.embedder, progress)
         sources = sources_for(out.workspace, banks, recipe, progress)
-        plan = Plan(out.workspace, banks, recipe, answerer, split, sources)
+        workers = Workers(jobs=jobs, scheduler=scheduler)
+        plan = Plan(out.workspace, banks, recipe, answerer, split, sources, workers)
         report = run(plan, gold, fresh, progress)
     if report["failed"]:
         out.exit_code = PARTIAL

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
-from workbench.cli.command import command
+from workbench.cli.command import Jobs, Scheduler, command
 from workbench.cli.output import Output, shown, table
 from workbench.errors import UsageError
 from workbench.schema import Recipe
@@ -31,12 +31,16 @@ def build(
     out: Output,
     memories: Annotated[str, typer.Option(help="turns, observations or facts.")] = "turns",
     embedder: Annotated[str, typer.Option(help="See `workbench recall --help`.")] = "minilm",
+    jobs: Jobs = 1,
+    scheduler: Scheduler = None,
 ) -> None:
     """Make a dataset's banks and profiles; what is embedded already is not embedded again."""
     from workbench.library import open_banks
+    from workbench.parallel import Workers
 
     with out.progress() as progress:
-        banks = open_banks(out.workspace, name, memories, embedder, progress)
+        workers = Workers(jobs=jobs, scheduler=scheduler)
+        banks = open_banks(out.workspace, name, memories, embedder, progress, workers)
     kept = ("counts", "left_out", "embedded", "long_texts", "prompts", "seconds", "fingerprint")
     report = {
         "run": banks.id,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from workbench.cli.command import command
+from workbench.cli.command import Jobs, Scheduler, command
 from workbench.cli.output import Output, shown, table
 from workbench.errors import UsageError
 from workbench.schema import Recipe
@@ -19,10 +19,6 @@ __all__ = ["lambda_report", "register"]
 
 Name = Annotated[str, typer.Argument(help="Name of the dataset.")]
 Split = Annotated[str, typer.Option(help="all, train, validation or test.")]
-Jobs = Annotated[int, typer.Option(help="Processes of this machine; -1: one a processor.")]
-Scheduler = Annotated[
-    str | None, typer.Option(help="Address of a Dask scheduler to work on (extra `cluster`).")
-]
 Ks = Annotated[str, typer.Option("--k", help="One or several K, with commas.")]
 
 
