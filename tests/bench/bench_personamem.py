@@ -1,7 +1,7 @@
 """PersonaMem has no evidence turns: does a prior pick the right option more often?
 
-The option nearest to z = lambda * question + (1 - lambda) * prior is chosen for every question whose
-history is there, as of the turn at which it is asked. Few questions, and wide intervals.
+For every question whose history is there, as of the turn at which it is asked, the option that is
+nearest to z = lambda * question + (1 - lambda) * prior is chosen. Few questions, wide intervals.
     python tests/bench/bench_personamem.py
 """
 
