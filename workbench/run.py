@@ -25,12 +25,13 @@ from workbench.answer_file import Answers
 from workbench.embed import Vectors, embed
 from workbench.errors import UsageError, WorkbenchError
 from workbench.library import BankSet
+from workbench.metrics import GoldKind
 from workbench.parallel import ALONE, Workers, spread
 from workbench.prepare import effective, in_split, query_of
 from workbench.provenance import code_digest
 from workbench.runs import load_run, run_id, save_run
 from workbench.schema import Hit, Question, Recipe, digest_of, encode_jsonl
-from workbench.score import GoldKind, score
+from workbench.score import score
 from workbench.shelf import Query, Shelf
 from workbench.traces import Trace, begin, found, resumed
 from workbench.workspace import Workspace, remove_folder

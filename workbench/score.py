@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -23,15 +23,15 @@ from workbench.answer_metrics import MEASURES, METHODS, macro_mean, measure
 from workbench.datasets import load_dataset
 from workbench.datasets.report import Dataset
 from workbench.errors import DataError, UsageError
+from workbench.metrics import GoldKind
 from workbench.runs import save_run, tidy
 from workbench.schema import Question, digest_of
 from workbench.stats import Estimate, mean_interval
 from workbench.tokens import squad_tokens, whitespace_tokens
 from workbench.workspace import Workspace, file_sha256
 
-__all__ = ["GoldKind", "Scored", "score", "score_file"]
+__all__ = ["Scored", "score", "score_file"]
 
-GoldKind = Literal["original", "audited"]
 LEVEL = 0.95
 
 # The audit's only type of error that leaves the answer right: its "corrections" are remarks.

@@ -14,9 +14,10 @@ from typing import Protocol
 
 import msgspec
 
+from workbench.embed import is_blank
 from workbench.memory import dimensions
 from workbench.memory.facts import Fact, facts_of_sentence
-from workbench.memory.sentences import is_blank, sentences_of, without_address
+from workbench.memory.sentences import sentences_of, without_address
 from workbench.schema import Dialogue, Memory, MemoryKind, Record, Turn
 
 __all__ = ["EXTRACTORS", "Extraction", "Extractor", "fact_memories", "observed", "turn_memories"]

@@ -6,9 +6,10 @@ import re
 import unicodedata
 from functools import cache, partial
 
+from workbench.embed import is_blank
 from workbench.memory.words import phrase_list, word_list
 
-__all__ = ["is_blank", "plain", "sentences_of", "without_address"]
+__all__ = ["plain", "sentences_of", "without_address"]
 
 # A sentence ends at . ! ? … (with closing quotes), at a line end, or at an emoticon after a space.
 END = re.compile(r"(?<=[.!?\u2026])[\"')\]]*\s+(?=[^a-z\s])|[\r\n]+")
@@ -31,11 +32,6 @@ SPELLINGS = tuple(
 )
 ABBREVIATIONS = re.compile(r"\b(Mr|Mrs|Ms|Dr|St|Prof|vs|etc|e\.g|i\.e|a\.m|p\.m|No)\.(?=\s)")
 HELD = "\ue000"  # private use: a full stop that ends no sentence
-
-
-def is_blank(text: str) -> bool:
-    """Whether nothing but white space, controls and zero-width characters is in it."""
-    return not any(unicodedata.category(c)[0] not in "ZC" for c in text)
 
 
 def sentences_of(text: str) -> list[str]:
