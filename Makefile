@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo test test-slow check bench install clean
+.PHONY: demo test test-slow check bench load pictures install clean
 
 install: $(INSTALLED)
 
@@ -35,6 +35,14 @@ check: $(INSTALLED)
 # By hand, on a quiet machine; each prints the figures that RESULTS.md quotes.
 bench: $(INSTALLED)
 	for bench in tests/bench/bench_*.py; do echo "== $$bench"; $(BIN)/python $$bench || exit 1; done
+
+# By hand too: 20 people who move λ in the explorer for a minute. No error, or it fails.
+load: $(INSTALLED)
+	$(BIN)/python tests/bench/bench_explorer.py
+
+# The README's three pictures, made again by the code; needs Chromium.
+pictures: $(INSTALLED)
+	$(BIN)/python tests/e2e/make_pictures.py
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache

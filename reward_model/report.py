@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -99,10 +100,22 @@ def _figures(report: dict[str, Any], passport: ComparisonPassport) -> dict[str, 
     )
     quality = report["calibration"]
     drawn["reliability"] = reliability_diagram(quality["bins"], passport, quality)
-    shares = PAPER_PREFERENCES["preference by regime"]
-    drawn["regimes"] = preference_dots(report["preferences"]["regime"], passport, shares)
-    drawn["generators"] = preference_dots(report["preferences"]["generator"], passport)
+    shares = {"regime": PAPER_PREFERENCES["preference by regime"]}
+    for name, by in (("regimes", "regime"), ("generators", "generator")):
+        rows = report["preferences"][by]
+        drawn[name] = preference_dots(rows, _of_all(passport, rows), shares.get(by))
     return drawn
+
+
+def _of_all(passport: ComparisonPassport, rows: list[dict[str, Any]]) -> ComparisonPassport:
+    """The passport of a table of preferences: of all strengths and ties, so of another n, made of
+    its own rows. How many participants that is, a table by groups does not say."""
+    excluded: Counter[str] = Counter()
+    for one in rows:
+        excluded.update(one["excluded"])
+    return msgspec.structs.replace(
+        passport, n=sum(one["n"] for one in rows), clusters=0, excluded=dict(excluded)
+    )
 
 
 def _lead(report: dict[str, Any]) -> Iterator[str]:

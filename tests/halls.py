@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rooms import Vectors, memory, unit
 
+from rooms import Vectors, memory, unit
 from workbench.bank import Bank
 from workbench.cells import Study
 from workbench.datasets.report import Dataset

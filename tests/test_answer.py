@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from rooms import memory
 
+from rooms import memory
 from workbench.answer import ANSWERERS, Answer, Asked
 from workbench.answer_weights import DATE_WEIGHTS, SPAN_WEIGHTS
 from workbench.embed import Vectors

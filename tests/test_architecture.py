@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+
 from shell import environment
 
 PROJECT = Path(__file__).resolve().parent.parent
@@ -18,19 +19,73 @@ PROJECT = Path(__file__).resolve().parent.parent
 # Imports point downwards: a part of `workbench` may import those that stand before it here.
 # A new module gets its place in this list.
 ORDER = [
-    *("__init__", "errors", "provenance", "schema", "workspace", "datasets", "vector_cache"),
-    *("parallel", "embed", "encoder", "embedders", "llm", "memory", "bank", "build", "lexical"),
+    *(
+        "__init__",
+        "errors",
+        "provenance",
+        "shipped",
+        "schema",
+        "locks",
+        "workspace",
+        "holdings",
+        "view",
+    ),
+    *("datasets", "vector_cache"),
+    *(
+        "parallel",
+        "embed",
+        "minilm",
+        "encoder",
+        "embedders",
+        "llm",
+        "prompting",
+        "reply_json",
+        "replies",
+    ),
+    *("reply_cache", "endpoint_reply", "openai_client", "scripted_file"),
+    *("local_model", "model_store", "local_weights", "chat_models"),
+    *("memory", "bank", "build", "lexical"),
     *("shelf", "priors", "scoring", "tokens", "answer_metrics", "answer_file"),
-    *("runs", "intervals", "stats", "compare", "lending", "retrieve", "presets", "metrics"),
-    *("library", "rewrite", "prepare", "recall", "ask"),
+    *("runs", "intervals", "stats", "compare", "contrasts", "run_list"),
+    *("lending", "retrieve", "presets", "metrics"),
+    *("bank_set", "library", "rewrite", "prepare", "recall", "ask"),
+    *("inspection", "memory_quality", "memory_map", "streaming"),
     *("question_form", "spans", "answer_words", "answer_weights", "span_features", "answer"),
-    *("judge",),
-    *("blend", "surface", "cells", "lambda_surface", "sweep", "settings", "grids"),
+    *("answer_one", "judge"),
+    *(
+        "blend",
+        "surface",
+        "cells",
+        "effects",
+        "usable",
+        "lambda_surface",
+        "sweep",
+        "settings",
+        "grids",
+    ),
     *("score", "traces"),
-    *("rewards", "train", "run", "cases", "forget", "verify", "doctor"),
-    *("passport", "theme", "figures"),
-    *("report", "demo", "cli", "__main__"),
+    *("rewards", "train", "run", "cases", "components", "plane", "forget", "verify", "doctor"),
+    *("passport", "theme", "escaped", "excerpt", "notebook", "figures", "case_card", "lesson"),
+    *("report", "curves", "ceilings", "lambda_lines", "demo", "cli", "__main__"),
 ]
+
+REWARD_ORDER = [
+    *("__init__", "schema", "store", "wordings", "columns", "spreadsheet", "source_rows"),
+    *("row_reading", "loading", "quality", "agreement"),
+    *("markup", "phrases", "text_features", "rubric", "claims", "prose_rules", "offline"),
+    *("judge_scorer", "scores", "induced", "proposals", "induce"),
+    *("logistic", "separation", "resampling", "coefficients", "model_file", "explanation"),
+    *("model", "reward", "protocol", "calibration", "material", "outcome", "evaluate"),
+    *("fitting", "models", "baseline_result", "baselines", "judge_baseline"),
+    *("classifier_baseline", "simulated_features", "simulated_judgments", "simulated_plans"),
+    *("simulated_texts", "simulate"),
+    *("profile_cues", "profile_shape", "profile_json", "profile_draft", "profile_store"),
+    *("known_names", "exact_dates", "masked_spans", "recognisers", "placeholders", "left_over"),
+    *("privacy", "screening", "screening_offline", "screening_judge"),
+    *("judgment_log", "collection_plan", "collection", "collect"),
+    *("figures", "tables", "report", "demo", "ready"),
+]
+ORDERS = {"workbench": ORDER, "reward_model": REWARD_ORDER}
 
 # The readers of source formats: each knows nothing of the others.
 LOADERS = frozenset(
@@ -39,14 +94,20 @@ LOADERS = frozenset(
 
 # Libraries that cost seconds or run code on load, and the only modules that may import them.
 RESERVED = {
-    "torch": {"workbench.encoder"},
-    "transformers": {"workbench.encoder"},
+    "openai": {"workbench.openai_client", "workbench.endpoint_reply"},
+    "torch": {"workbench.encoder", "workbench.local_model", "reward_model.classifier_baseline"},
+    "transformers": {
+        "workbench.encoder",
+        "workbench.local_model",
+        "reward_model.classifier_baseline",
+    },
     "sentence_transformers": {"workbench.encoder"},
     "openvino": {"workbench.encoder"},
     "trl": {"workbench.train"},
     "pickle": set[str](),
     "joblib": {"workbench.parallel"},
     "pandas": set[str](),
+    "presidio_analyzer": {"reward_model.recognisers"},
 }
 HEAVY = ("torch", "transformers", "sentence_transformers", "numpy", "scipy", "polars", "usearch")
 FORBIDDEN_NAMES = ("utils", "helpers", "manager", "factory")
@@ -105,18 +166,19 @@ def part_of(name: str) -> str:
 
 
 def upward_imports(root: Path) -> Iterator[str]:
-    found = modules(root, "workbench")
-    for module in found:
-        own = part_of(module.name)
-        if own not in ORDER:
-            yield f"{module.name} has no place in ORDER"
-            continue
-        for target in imports(module, names_of(found)):
-            theirs = part_of(target)
-            if target.split(".")[0] != "workbench" or theirs == own:
+    for package, order in ORDERS.items():
+        found = modules(root, package)
+        for module in found:
+            own = part_of(module.name)
+            if own not in order:
+                yield f"{module.name} has no place in ORDER"
                 continue
-            if theirs not in ORDER or ORDER.index(theirs) >= ORDER.index(own):
-                yield f"{module.name} imports {target}"
+            for target in imports(module, names_of(found)):
+                theirs = part_of(target)
+                if target.split(".")[0] != package or theirs == own:
+                    continue
+                if theirs not in order or order.index(theirs) >= order.index(own):
+                    yield f"{module.name} imports {target}"
 
 
 def cycles(root: Path) -> Iterator[str]:
@@ -246,7 +308,7 @@ def test_the_checks_look_at_all_of_the_code() -> None:
     assert {"workbench.schema", "workbench.datasets.locomo", "workbench.cli.__init__"} < found
     [library] = [m for m in modules(PROJECT, "workbench") if m.name == "workbench.library"]
     targets = set(imports(library, found))
-    assert {"workbench.datasets.store", "workbench.provenance", "workbench.bank"} < targets
+    assert {"workbench.datasets.store", "workbench.provenance", "workbench.bank_set"} < targets
 
 
 # ---------------------------------------------------------------- planted violations
@@ -263,6 +325,12 @@ PLANTED: list[tuple[Check, dict[str, str], str]] = [
     (upward_imports, {"schema.py": "from workbench import Bank"}, "workbench.schema imports"),
     (upward_imports, {"novel.py": ""}, "workbench.novel has no place in ORDER"),
     (upward_imports, {"ask.py": "import workbench.novel"}, "workbench.ask imports"),
+    (
+        upward_imports,
+        {"../reward_model/schema.py": "from reward_model.store import x"},
+        "reward_model.schema imports reward_model.store",
+    ),
+    (upward_imports, {"../reward_model/novel.py": ""}, "reward_model.novel has no place"),
     (
         cycles,
         {"memory/a.py": "from workbench.memory import b", "memory/b.py": "from .a import x"},
@@ -327,7 +395,8 @@ def test_sound_code_passes(tmp_path: Path, check: Check) -> None:
         "cli/__init__.py": "import reward_model\n__all__ = []",
         "cli/x.py": SEVEN,
         "../reward_model/__init__.py": "",
-        "../reward_model/fit.py": "from workbench.bank import f",
+        "../reward_model/evaluate.py": "from workbench.bank import f\nimport reward_model.schema",
+        "../reward_model/schema.py": "",
     }
     for name, text in files.items():
         path = tmp_path / "workbench" / name

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rooms import bank, memory, unit
 
+from rooms import bank, memory, unit
 from workbench.bank import Bank, bank_files, load_banks, rank_rows
 from workbench.errors import DataError, UsageError, WorkspaceError
 from workbench.workspace import Workspace

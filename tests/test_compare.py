@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 import pytest
 from scipy import stats
-from shell import report, workbench
 
+from shell import report, workbench
 from workbench.compare import compare, compare_runs
 from workbench.errors import UsageError
 from workbench.runs import Run, save_run, tidy

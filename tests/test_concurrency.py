@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+
 from shell import (
     Outcome,
     bytes_under,
@@ -23,7 +24,6 @@ from shell import (
     workbench,
     write_rows,
 )
-
 from workbench.build import Build
 from workbench.datasets import import_file, store
 from workbench.errors import WorkspaceError

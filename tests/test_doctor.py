@@ -7,8 +7,8 @@ from collections import namedtuple
 from pathlib import Path
 
 import pytest
-from shell import report, workbench
 
+from shell import report, workbench
 from workbench import doctor
 from workbench.datasets import import_file
 from workbench.errors import ModelError

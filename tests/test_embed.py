@@ -14,6 +14,7 @@ import pytest
 from workbench.embed import embed, is_blank
 from workbench.embedders import EMBEDDERS, Model, SentenceEmbedder, open_embedder
 from workbench.errors import DataError, ModelError, UsageError
+from workbench.minilm import FEW
 from workbench.vector_cache import VectorCache
 
 FILLER = "We walked along the river and talked about the weather for a while. " * 50
@@ -45,11 +46,40 @@ def test_rows_are_float32_unit_and_in_the_order_of_the_texts(minilm: SentenceEmb
 def test_rows_agree_with_the_library_used_plainly(minilm: SentenceEmbedder) -> None:
     from sentence_transformers import SentenceTransformer
 
-    texts = ["I adopted a dog last week.", "Where do I live?", "Unrelated sentence."]
+    texts = ["I adopted a dog last week.", "Where do I live?", "Unrelated sentence.", "A", "B"]
     plain = SentenceTransformer(str(minilm.folder), device="cpu").encode(
         texts, normalize_embeddings=True, show_progress_bar=False
     )
     assert np.allclose(minilm.encode(texts, "passage"), plain, atol=1e-6)
+
+
+def test_a_few_texts_need_no_torch_and_agree_with_many(minilm: SentenceEmbedder) -> None:
+    """Words, pieces of words, accents, other scripts, marks the tokeniser knows, the longest text
+    that is not cut: against sentence-transformers' rows of one batch."""
+    texts = [
+        "Where do I live?",
+        "a",
+        "Où ? Æthelflæd, naïveté",
+        "北京 [SEP] 42% 🙂 [MASK]",
+        "tea " * 254,
+    ]
+    code = (
+        "import sys, json; from workbench.embedders import open_embedder; e = open_embedder(); "
+        "rows = [e.encode([text], 'query')[0].tolist() for text in json.load(sys.stdin)]; "
+        "assert 'torch' not in sys.modules; print(json.dumps(rows))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        input=json.dumps(texts),
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    rows = np.array(json.loads(done.stdout), np.float32)
+    assert len(texts) > FEW
+    assert np.allclose(rows, minilm.encode(texts, "query"), atol=1e-6)
+    assert minilm.small.encode(["tea " * 255]) is None
 
 
 def test_a_long_text_is_read_to_its_end(minilm: SentenceEmbedder) -> None:

@@ -14,8 +14,8 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from small_runs import HOSTILE, PASSPORT
 
+from small_runs import HOSTILE, PASSPORT
 from workbench import figures
 from workbench.figures.lines import LABEL_GAP, spread
 from workbench.passport import passport_of_question

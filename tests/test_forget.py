@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import shutil
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from shell import bytes_under, cached_vectors, report, workbench, write_rows
 
+from shell import bytes_under, cached_vectors, report, workbench, write_rows
 from workbench.bank import load_banks
 from workbench.datasets import store
 from workbench.forget import forget
 from workbench.memory.episodic import turn_memories
 from workbench.runs import save_run, tidy
+from workbench.traces import begin
 from workbench.vector_cache import VectorCache
 from workbench.workspace import Workspace, read_manifest
 
@@ -247,6 +249,23 @@ def test_runs_that_quote_the_dataset_go_with_what_is_forgotten(tmp_path: Path) -
     assert set(workspace.manifests("runs")) == {numbers, other}
     assert quoting not in workspace.manifests("runs")
     assert not list(workspace.folder("traces").iterdir())
+
+
+def test_a_run_that_was_under_way_goes_with_what_is_forgotten(tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path)
+    store.load(workspace, "sample")
+    unfinished = workspace.folder("traces") / "0123"
+    begin(unfinished, {"dataset": "sample"})
+    with workspace.lock("traces-0123"):  # held, as `evaluate` does, until the run is kept
+        forgetting = threading.Thread(target=forget, args=(workspace, "sample", "c1", ["D5:1"]))
+        forgetting.start()
+        forgetting.join(2)
+        assert forgetting.is_alive() and unfinished.exists()
+        traces = {"traces.jsonl": b"PIN hint"}
+        save_run(workspace, "evaluate", {"dataset": "sample"}, tidy([]), {}, traces)
+    forgetting.join(20)
+    assert not forgetting.is_alive()
+    assert not unfinished.exists() and not workspace.manifests("runs")
 
 
 def test_only_vectors_of_what_can_still_be_remembered_stay(tmp_path: Path) -> None:

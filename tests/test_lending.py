@@ -7,8 +7,8 @@ from dataclasses import replace as with_fields
 import numpy as np
 import pytest
 from msgspec.structs import replace
-from rooms import bank, memory, query, random_shelf, unit
 
+from rooms import bank, memory, query, random_shelf, unit
 from workbench.bank import Bank
 from workbench.errors import UsageError
 from workbench.presets import PRESETS, preset

@@ -32,9 +32,8 @@ def test_statement(text: str, expected: tuple[str, str, str]) -> None:
     assert (found.tense, found.subjectivity, found.certainty) == expected
 
 
-def test_unknown_matches_nothing() -> None:
+def test_a_question_without_content_has_no_dimensions() -> None:
     assert of_question("What about Tom?") == Dimensions()
-    assert Dimensions().agreements(Dimensions()) == 0
 
 
 # Least share of right labels a part: below what was measured, above guessing the commonest label.

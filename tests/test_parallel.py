@@ -5,23 +5,29 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
-from halls import study
 
+from halls import Embedder, hall, study
+from rooms import Vectors
+from workbench.build import Remembered, remember
 from workbench.errors import ModelError, UsageError
 from workbench.grids import ablation_sweep
 from workbench.library import open_banks
-from workbench.parallel import Workers, spread
-from workbench.run import Plan, answer_questions
+from workbench.parallel import ALONE, Workers, spread
+from workbench.run import Plan, answer_questions, evaluate
+from workbench.runs import load_run
 from workbench.schema import Recipe
 from workbench.surface import RankMatrix, Task, evidence_ranks_by_lambda
 from workbench.sweep import lambda_sweep
+from workbench.traces import read_traces
 from workbench.workspace import Workspace
 
 LAMS = (0.0, 0.5, 1.0)
@@ -150,6 +156,66 @@ def test_without_the_extra_one_error_says_what_to_install(monkeypatch: pytest.Mo
 def test_a_number_of_jobs_that_cannot_be_meant_is_refused(jobs: int) -> None:
     with pytest.raises(UsageError, match="--jobs"):
         spread(squared, [1, 2], Workers(jobs=jobs))
+
+
+def remember_killed_once(marker: Path, task: Any) -> Remembered:
+    """What the rules remember; but the first process that gets to scope c2 is killed over it."""
+    if task.scope == "c2" and not marker.exists():
+        marker.write_text(str(os.getpid()), encoding="utf-8")
+        os.kill(os.getpid(), signal.SIGKILL)
+    return remember(task)
+
+
+def test_a_build_is_the_same_when_a_worker_of_the_cluster_is_killed(
+    tmp_path: Path, cluster: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("workbench.library.open_embedder", lambda spec: Embedder())
+    alone = open_banks(Workspace(tmp_path / "alone"), "sample")
+    before = {worker["pid"] for worker in _workers(cluster)}
+    marker = tmp_path / "killed"
+    monkeypatch.setattr("workbench.build.remember", partial(remember_killed_once, marker))
+    workers = Workers(scheduler=cluster.scheduler_address)
+    found = open_banks(Workspace(tmp_path / "cluster"), "sample", workers=workers)
+    assert int(marker.read_text("utf-8")) in before
+    assert found.id == alone.id and len(alone.episodic) == 3
+    for fact in ("files", "counts", "left_out", "embedded"):  # files: each with its sha256
+        assert found.manifest[fact] == alone.manifest[fact]
+
+
+@dataclass
+class Mortal(Embedder):
+    """Hand-made vectors; the first process that is to make some, with `marker` not there yet, is
+    killed over it."""
+
+    marker: Path
+
+    def encode(self, texts: Sequence[str], side: str) -> Vectors:
+        if not self.marker.exists():
+            self.marker.write_text(str(os.getpid()), encoding="utf-8")
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().encode(texts, side)
+
+
+def test_answers_are_the_same_when_a_worker_of_the_cluster_is_killed(
+    tmp_path: Path, cluster: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("workbench.run.BATCH", 8)
+    before = {worker["pid"] for worker in _workers(cluster)}
+    marker, made = tmp_path / "killed", []
+    for workers in (ALONE, Workers(scheduler=cluster.scheduler_address)):
+        banks = hall()
+        if workers.scheduler:
+            banks = replace(banks, embedder=Mortal(marker))
+        workspace = Workspace(tmp_path / str(len(made)))
+        workspace.publish("banks", banks.id, {}, {})
+        told = evaluate(Plan(workspace, banks, Recipe(retriever="hybrid"), workers=workers))
+        traces = read_traces(workspace.folder("runs", told["run"]) / "traces.jsonl")
+        frame = load_run(workspace, told["run"]).frame
+        kept = [msgspec.structs.replace(trace, seconds=0.0) for trace in traces]
+        made.append(({**told, "seconds": 0.0}, kept, frame.to_dicts()))
+    assert int(marker.read_text("utf-8")) in before
+    assert len(made[0][1]) == 38 and made[0][0]["n"] == 36
+    assert made[0] == made[1]
 
 
 def _workers(cluster: Any) -> list[dict[str, Any]]:

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from rooms import query, random_shelf, unit
 
+from rooms import query, random_shelf, unit
 from workbench.errors import UsageError
 from workbench.priors import PRIORS, Occasion, prior_vector
 from workbench.shelf import ProfileVectors, Shelf

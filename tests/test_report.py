@@ -17,10 +17,10 @@ from typing import Any
 
 import polars as pl
 import pytest
+
 from shell import report as shell_report
 from shell import workbench
 from small_runs import HOSTILE, recall_frame, recall_run
-
 from workbench import report
 from workbench.errors import DataError, UsageError
 from workbench.report import pictures
@@ -465,7 +465,7 @@ def test_an_export_is_reproduced(workspace: Workspace, tmp_path: Path, ending: s
 def test_a_comparison_is_reproduced(workspace: Workspace, tmp_path: Path) -> None:
     other = recall_run(workspace, shift=0.25, prior="none")
     path = exported(workspace, tmp_path / "x.json", recall_run(workspace), other)
-    assert [one.identical for one in report.reproduce(workspace, path)] == [True]
+    assert [one.identical for one in report.reproduce(workspace, path)] == [True, True]
 
 
 @pytest.mark.parametrize("ending", ["html", "json"])
@@ -527,6 +527,12 @@ def test_the_commands(tmp_path: Path) -> None:
     told = shell_report(root, "export", run[:6], "--to", "out/report.html")
     assert told["figures"] == ["recall", "categories"] and told["passport"]["run"] == run
     assert (tmp_path / "out" / "report.html").stat().st_size == told["bytes"]
+    refused = workbench(root, "export", run, "--to", "out/report.html")
+    assert refused.code == 2 and "out/report.html is there already; give --force" in refused.err
+    assert (tmp_path / "out" / "report.html").stat().st_size == told["bytes"]
+    (tmp_path / "out" / "report.html").write_text("an older one", encoding="utf-8")
+    told = shell_report(root, "export", run, "--to", "out/report.html", "--force")
+    assert (tmp_path / "out" / "report.html").stat().st_size == told["bytes"]
     again = shell_report(root, "reproduce", "out/report.html")
     assert [one["identical"] for one in again["figures"]] == [True, True]
     shell_report(root, "export", run, "--to", "x.csv", "--table", "questions")
@@ -542,7 +548,7 @@ def test_the_commands(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        ("export {run} --to x.docx", "ends in .html, .csv, .tex, .json, .png"),
+        ("export {run} --to x.docx", "ends in .html, .csv, .tex, .json, .png, .svg"),
         ("export nothing --to x.html", "no run 'nothing'"),
         ("export {run} --to x.csv --table lost", "choose from: recall, categories, others, quest"),
         ("export {run} --to x.png --figure lost", "choose from: recall, categories"),

@@ -8,8 +8,8 @@ from dataclasses import replace as with_fields
 import numpy as np
 import pytest
 from msgspec.structs import replace
-from rooms import bank, memory, query, random_shelf, unit
 
+from rooms import bank, memory, query, random_shelf, unit
 from workbench.bank import Bank
 from workbench.errors import UsageError
 from workbench.retrieve import RETRIEVERS, retrieve, score
@@ -125,6 +125,16 @@ def test_the_threshold_tests_the_cosine_before_boosts_and_only_the_episodic_path
     assert hits[0].parts["boost"] == pytest.approx(0.1)
     assert hits[0].raw["dimensions"] == 2
     assert hits[1].parts.keys() == {"query"}
+
+
+def test_dimensions_agree_where_both_are_known_and_equal() -> None:
+    past = {"tense": "past", "subjectivity": "objective"}
+    known = [past, {**past, "certainty": "certain"}, {"tense": "future"}, {}]
+    memories = [memory(f"m{i}", dimensions=Dimensions(**one)) for i, one in enumerate(known)]
+    shelf = Shelf("s", Bank.build("s", memories, unit(np.eye(4)), "fp"), bank(np.eye(1)))
+    asked = Dimensions(tense="past", certainty="certain")
+    assert shelf.agreements(asked).tolist() == [1, 2, 0, 0]
+    assert shelf.agreements(Dimensions()).tolist() == [0, 0, 0, 0]
 
 
 def test_unknown_dimensions_match_nothing() -> None:

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
 import pytest
-from shell import report, write_rows
 
+from shell import environment, report, write_rows
 from workbench import run
 from workbench.answer import ANSWERERS, Answer, Answerer, Asked
 from workbench.answer_metrics import f1_squad
 from workbench.datasets import import_file
-from workbench.errors import DataError, ModelError, UsageError
+from workbench.errors import DataError, ModelError, UsageError, WorkspaceError
 from workbench.library import BankSet, open_banks
 from workbench.run import Plan, answer_questions, evaluate
 from workbench.runs import load_run
 from workbench.schema import Gold, Recipe
 from workbench.traces import Found, Trace, read_traces, repair, write_traces
-from workbench.workspace import Workspace
+from workbench.workspace import Workspace, remove_folder
 
 RECIPE = Recipe(retriever="hybrid", prior="none", lam=1.0, neighbours=0.3, k=5)
 
@@ -77,7 +81,13 @@ def banks(home: Workspace) -> BankSet:
 def plan(banks: BankSet, workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Plan:
     """All questions, in batches of three, answered in a workspace of the test's own."""
     monkeypatch.setattr(run, "BATCH", 3)
-    return Plan(workspace, banks, RECIPE)
+    return Plan(holding(banks, workspace), banks, RECIPE)
+
+
+def holding(banks: BankSet, workspace: Workspace) -> Workspace:
+    """The workspace, with the folder of the banks in it."""
+    shutil.copytree(banks.cache.path.parent.parent / "banks", workspace.folder("banks"))
+    return workspace
 
 
 def with_dataset(banks: BankSet, **changed: object) -> BankSet:
@@ -117,10 +127,6 @@ def breaking(monkeypatch: pytest.MonkeyPatch) -> Break:
     return put
 
 
-def folder(plan: Plan) -> Path:
-    return plan.workspace.folder("traces", plan.key)
-
-
 # ---------------------------------------------------------------- answering
 
 
@@ -143,7 +149,8 @@ def test_gold_never_reaches_the_answerer(plan: Plan, banks: BankSet, tmp_path: P
         )
         for question in plan.questions
     )
-    blind = Plan(Workspace(tmp_path / "blind"), with_dataset(banks, questions=bare), RECIPE)
+    elsewhere = holding(banks, Workspace(tmp_path / "blind"))
+    blind = Plan(elsewhere, with_dataset(banks, questions=bare), RECIPE)
     assert timeless(answer_questions(blind)) == timeless(answer_questions(plan))
     assert blind.identity() == plan.identity()
 
@@ -169,11 +176,12 @@ def test_a_first_person_question_is_about_the_one_who_asks(plan: Plan) -> None:
 def test_a_stopped_run_goes_on_and_ends_like_an_undisturbed_one(
     plan: Plan, banks: BankSet, tmp_path: Path, breaking: Break, tail: bytes
 ) -> None:
-    whole = answer_questions(Plan(Workspace(tmp_path / "other"), plan.banks, RECIPE))
+    elsewhere = holding(banks, Workspace(tmp_path / "other"))
+    whole = answer_questions(Plan(elsewhere, banks, RECIPE))
     breaking(7, KeyboardInterrupt())
     with pytest.raises(KeyboardInterrupt):
         answer_questions(plan)
-    path = folder(plan) / "traces.jsonl"
+    path = plan.folder / "traces.jsonl"
     assert len(path.read_bytes().splitlines()) == 6  # two whole batches of three
     with path.open("ab") as stream:
         stream.write(tail)
@@ -222,7 +230,7 @@ def test_an_evaluation_is_kept_and_not_made_twice(plan: Plan, breaking: Break) -
     assert values == pytest.approx(by_hand)
     assert told["measures"]["f1_squad"]["micro"] == pytest.approx(sum(by_hand) / 11)
     assert told["seconds"] == pytest.approx(sum(t.seconds for t in traces), abs=1e-3)
-    assert not folder(plan).exists()
+    assert not plan.folder.exists()
     breaking(0, KeyboardInterrupt())
     assert evaluate(plan) == told
 
@@ -250,6 +258,66 @@ def test_the_command_prints_what_others_rely_on(banks: BankSet, home: Workspace)
     found = told["measures"]["f1_squad"]
     assert set(found["by_category"]) == {"temporal", "single-hop", "multi-hop"}
     assert 0 < found["micro"] <= 1
+
+
+# ---------------------------------------------------------------- several at once
+
+EVALUATOR = """
+import json, sys
+from workbench import run
+from workbench.library import open_banks
+from workbench.schema import Recipe
+from workbench.workspace import Workspace
+
+def scoring(*given):
+    print("scoring", flush=True)
+    sys.stdin.readline()
+    return score(*given)
+
+score, run.score = run.score, scoring
+workspace = Workspace(sys.argv[1])
+recipe = Recipe(prior="none", lam=1.0, k=int(sys.argv[2]))
+print(json.dumps(run.evaluate(run.Plan(workspace, open_banks(workspace, "talk"), recipe))))
+"""
+
+
+def test_runs_at_once_over_the_same_questions_wait_and_end_well(
+    plan: Plan, banks: BankSet, home: Workspace
+) -> None:
+    """One is held up where its traces are made and its run is not kept; another recipe's, and
+    another process that wants the same run, come meanwhile."""
+    answer_questions(plan)  # so that all vectors are cached, and no process loads the model
+
+    def begin(k: int) -> subprocess.Popen[str]:
+        command = [sys.executable, "-c", EVALUATOR, str(home.root), str(k)]
+        pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+        return subprocess.Popen(command, env=environment(), text=True, **pipes)
+
+    with begin(5) as first:
+        assert first.stdout is not None and first.stdout.readline() == "scoring\n"
+        with begin(7) as second, begin(5) as third:
+            for later in (second, third):
+                assert later.stderr is not None
+                assert later.stderr.readline() == f"waiting for process {first.pid} (-c) …\n"
+            processes = (first, second, third)
+            said = [process.communicate("go on\n", timeout=50) for process in processes]
+    assert [process.returncode for process in processes] == [0, 0, 0], said
+    mine, other, same = (json.loads(out.splitlines()[-1]) for out, _ in said)
+    assert same == mine and said[2][0].splitlines()[0] != "scoring"  # found, not made again
+    assert said[1][0].splitlines()[0] == "scoring"
+    for told, k in ((mine, 5), (other, 7)):
+        assert told["n"] == 11 and told["recipe"]["k"] == k
+        kept = read_traces(home.folder("runs", told["run"]) / "traces.jsonl")
+        assert [trace.question for trace in kept] == [question.id for question in plan.questions]
+        assert {len(trace.hits) for trace in kept} == {k}
+    assert list(home.folder("traces").iterdir()) == []
+
+
+def test_banks_that_were_replaced_while_a_run_waited_are_not_asked(plan: Plan) -> None:
+    remove_folder(plan.workspace.folder("banks", plan.banks.id))
+    with pytest.raises(WorkspaceError, match="banks were replaced"):
+        evaluate(plan)
+    assert not plan.folder.exists() and not plan.workspace.manifests("runs")
 
 
 # ---------------------------------------------------------------- traces

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from halls import SCOPES, hall, study
 from msgspec.structs import replace
+from typer.testing import CliRunner
+
+from halls import SCOPES, hall, study
 from rooms import bank, random_shelf
 from shell import report as told
 from shell import workbench, write_rows
-from typer.testing import CliRunner
-
 from workbench.cli import app
 from workbench.errors import DataError, UsageError
 from workbench.grids import ablation_sweep, control_sweep, layer_sweep

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from shell import bytes_under, environment
 
+from shell import bytes_under, environment
 from workbench.errors import WorkspaceError
 from workbench.vector_cache import VectorCache
 

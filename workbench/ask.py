@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -16,7 +17,42 @@ from workbench.retrieve import retrieve, score
 from workbench.schema import Hit, Question, Recipe
 from workbench.shelf import Query, Shelf
 
-__all__ = ["ask", "find_asker", "find_person", "find_question"]
+__all__ = ["Asking", "ask", "asking", "find_asker", "find_person", "find_question", "told"]
+
+
+@dataclass(frozen=True)
+class Asking:
+    """A question made ready: whose it is, the shelf as it stood when it was asked, and the recipe
+    with the embedder's threshold. `question` is the dataset's own, if it is one of them."""
+
+    banks: BankSet
+    text: str
+    question: Question | None
+    scope: str
+    people: tuple[str, ...]
+    query: Query
+    shelf: Shelf
+    recipe: Recipe
+    notes: tuple[str, ...]
+
+    @property
+    def alone(self) -> Recipe:
+        """The recipe without its prior."""
+        return msgspec.structs.replace(self.recipe, prior="none", lam=1.0)
+
+    def hits(self) -> tuple[tuple[Hit, ...], tuple[Hit, ...]]:
+        """The rankings without and with the prior."""
+        ranked = (retrieve(self.shelf, self.query, one) for one in (self.alone, self.recipe))
+        without, having = ranked
+        return without, having
+
+    def ranks(self, recipe: Recipe) -> dict[str, int]:
+        """The rank of every memory of the bank that may be returned, by id."""
+        if self.query.vector is None or not len(self.shelf.bank):
+            return {}
+        rows = score(self.shelf, self.query, recipe).best(len(self.shelf.bank))
+        memories = self.shelf.bank.memories
+        return {memories[row].id: rank for rank, row in enumerate(rows, start=1)}
 
 
 def ask(
@@ -29,8 +65,21 @@ def ask(
     """Both rankings of a question, which may be free text or the id of one of the dataset's.
 
     `user` is "PERSON", or "SCOPE/PERSON" where several scopes have one of that name; only the
-    dataset's own questions can do without. Raises UsageError where it names nobody.
+    dataset's own questions can do without. `places` has, for each turn of evidence, the best rank
+    of a memory that holds it, without and with the prior, in full depth. Raises UsageError where
+    `user` names nobody.
     """
+    return told(asking(banks, asked, recipe, user, sources))
+
+
+def asking(
+    banks: BankSet,
+    asked: str,
+    recipe: Recipe,
+    user: str | None = None,
+    sources: dict[str, BankSet] | None = None,
+) -> Asking:
+    """The same question, ready to be ranked. Raises UsageError as `ask` does."""
     question = find_question(banks.dataset, asked)
     scope, people = find_asker(banks.dataset, asked, user)
     text = question.text if question else asked
@@ -42,21 +91,33 @@ def ask(
     )
     recipe, notes = effective(banks, recipe)
     shelf = banks.shelf(scope, sources).as_of(query.until)
-    without, having = _both(shelf, query, recipe)
     if vector is None:
         notes.append("the question is blank: nothing is retrieved")
     elif not len(shelf.bank):
         notes.append(f"there are no {recipe.memories} of {scope} to retrieve")
     else:
         notes += score(shelf, query, recipe).notes
+    return Asking(banks, text, question, scope, people, query, shelf, recipe, tuple(notes))
+
+
+def told(one: Asking) -> dict[str, Any]:
+    """What `ask` returns of a question: plain values, ready for JSON."""
+    without, having = one.hits()
+    ranks = one.ranks(one.alone)
+    evidence = list(one.question.gold.evidence) if one.question else None
     return {
-        "question": text,
-        "user": f"{scope}/{' & '.join(people)}",
-        "evidence": list(question.gold.evidence) if question else None,
-        "banks": banks.id,
-        "recipe": msgspec.to_builtins(recipe),
-        "rankings": {"without": without, "with": having},
-        "notes": notes,
+        "question": one.text,
+        "id": one.question.id if one.question else None,
+        "user": f"{one.scope}/{' & '.join(one.people)}",
+        "evidence": evidence,
+        "banks": one.banks.id,
+        "recipe": msgspec.to_builtins(one.recipe),
+        "rankings": {
+            "without": list(_rows(without, ranks)),
+            "with": list(_rows(having, ranks)),
+        },
+        "places": _places(one, evidence or [], ranks),
+        "notes": list(one.notes),
     }
 
 
@@ -110,15 +171,22 @@ def find_person(
     raise UsageError(f"{problem}; choose from: {listed}{more}")
 
 
-def _both(shelf: Shelf, query: Query, recipe: Recipe) -> tuple[list[Any], list[Any]]:
-    """The hits without and with the prior; both know their rank without it, in full depth."""
-    whole = max(len(shelf.bank), 1)
-    alone = msgspec.structs.replace(recipe, prior="none", lam=1.0)
-    deep = retrieve(shelf, query, msgspec.structs.replace(alone, k=whole))
-    ranks = {hit.memory.id: hit.rank for hit in deep if hit.memory.kind != "semantic"}
-    without = retrieve(shelf, query, alone)
-    having = retrieve(shelf, query, recipe)
-    return list(_rows(without, ranks)), list(_rows(having, ranks))
+def _places(one: Asking, evidence: list[str], ranks: dict[str, int]) -> list[dict[str, Any]]:
+    """The best rank of each turn of evidence in both rankings; None where no memory holds it."""
+    if not evidence:
+        return []
+    wanted = set(evidence)
+    holding = [m for m in one.shelf.bank.memories if not wanted.isdisjoint(m.sources)]
+    both = {"without": ranks, "with": one.ranks(one.recipe)}
+
+    def best(turn: str, found: dict[str, int]) -> int | None:
+        held = (found.get(m.id) for m in holding if turn in m.sources)
+        return min((rank for rank in held if rank is not None), default=None)
+
+    return [
+        {"turn": turn, **{name: best(turn, found) for name, found in both.items()}}
+        for turn in evidence
+    ]
 
 
 def _rows(hits: tuple[Hit, ...], ranks: dict[str, int]) -> Iterator[dict[str, Any]]:

@@ -16,7 +16,7 @@ import numpy as np
 
 from workbench.bank import Bank, Scores
 from workbench.priors import Occasion, prior_vector
-from workbench.retrieve import mixture_length, score
+from workbench.retrieve import mixture, score
 from workbench.schema import Recipe
 from workbench.scoring import z_scores
 from workbench.shelf import Query, Shelf
@@ -69,13 +69,10 @@ def _blend(shelf: Shelf, query: Query, recipe: Recipe) -> Scorer:
 
     def scorer(lams: tuple[float, ...]) -> Scores:
         if to_prior is None:
-            parts = [np.repeat(to_query[None], len(lams), axis=0)]
-        else:
-            length = np.array([mixture_length(cosine, lam) for lam in lams])[:, None]
-            weight = np.array(lams)[:, None]
-            parts = [weight * to_query, (1 - weight) * to_prior]
-            parts = [np.divide(part, length, out=part) for part in parts]
-        return finish(parts)
+            return finish([np.repeat(to_query[None], len(lams), axis=0)])
+        own, other = mixture(cosine, np.array(lams)[:, None])
+        # Columns times rows: plain products, which a matrix product makes in half the time.
+        return finish([np.dot(own, to_query[None]), np.dot(other, to_prior[None])])
 
     return scorer
 
@@ -83,7 +80,8 @@ def _blend(shelf: Shelf, query: Query, recipe: Recipe) -> Scorer:
 def _prior_cosines(shelf: Shelf, bank: Bank, people: tuple[str, ...], prior: Any) -> Scores:
     """(n,) cosines with a prior; a prior that many questions share is multiplied once."""
     kept: dict[str, Any] = shelf.once(("prior cosines", bank is shelf.bank, people), dict)
-    if not ("prior" in kept and np.array_equal(kept["prior"], prior)):
+    known = kept.get("prior")
+    if known is None or not (known is prior or np.array_equal(known, prior)):
         kept.update(prior=prior, cosines=bank.cosines(prior)[0])
     cosines: Scores = kept["cosines"]
     return cosines

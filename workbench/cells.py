@@ -210,6 +210,8 @@ class Study:
         return np.frombuffer(data, "<i4").astype(np.int32).reshape(task.shape)
 
     def _write(self, key: str, ranks: RankMatrix) -> None:
+        if self.workspace.read_only:
+            return
         data = ranks.astype("<i4").tobytes()
         write_atomically(self._path(key), hashlib.sha256(data).digest() + data)
 

@@ -13,7 +13,7 @@ from workbench.runs import COLUMNS, Run, load_run
 from workbench.stats import Difference, holm, paired_difference
 from workbench.workspace import Workspace
 
-__all__ = ["LEVEL", "compare", "compare_runs"]
+__all__ = ["LEVEL", "YARDSTICK", "compare", "compare_runs"]
 
 LEVEL = 0.95
 

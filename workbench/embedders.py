@@ -3,7 +3,8 @@
 An embedder is named `NAME[+bf16][+openvino]`: a name of `EMBEDDERS`, a sentence-transformers id or
 a folder. `+bf16` computes in bfloat16 (faster where the CPU has it; cosines move by about 1e-3),
 `+openvino` runs the model through OpenVINO (an extra). Each spelling has a fingerprint of its own.
-The model is loaded for the first text that is not in the cache, and torch imported only then.
+The model is loaded for the first text that is not in the cache, and torch imported only then; for a
+few texts to the packaged MiniLM, which `minilm` reads without it, not at all.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import numpy as np
 
 from workbench.embed import Vectors, is_blank
 from workbench.errors import DataError, ModelError, UsageError
+from workbench.minilm import FEW, MiniLM
 from workbench.schema import digest_of
 from workbench.workspace import file_sha256
 
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["EMBEDDERS", "SentenceEmbedder", "open_embedder"]
 
 PASSAGE_PROMPTS = ("passage", "document", "corpus")
+WIDTHS = ("out_features", "word_embedding_dimension", "embedding_dimension", "hidden_size")
 CHUNK_RULE = "token-weighted mean of the first 128 chunks"
 
 
@@ -122,12 +125,7 @@ class SentenceEmbedder:
         """Width of a vector, read from the configuration (no model is loaded)."""
         for module in reversed(_modules(self.folder)):
             config = _config(self.folder / module, "config.json")
-            for key in (
-                "out_features",
-                "word_embedding_dimension",
-                "embedding_dimension",
-                "hidden_size",
-            ):
+            for key in WIDTHS:
                 width = config.get(key)
                 if isinstance(width, int):
                     return width
@@ -143,7 +141,12 @@ class SentenceEmbedder:
         return limit
 
     def __getstate__(self) -> dict[str, Any]:  # what travels to another process
-        return {key: value for key, value in self.__dict__.items() if key != "encoder"}
+        return {key: self.__dict__[key] for key in self.__dict__.keys() - {"encoder", "small"}}
+
+    @cached_property
+    def small(self) -> MiniLM:
+        self.fingerprint  # noqa: B018 - as below
+        return MiniLM(self.folder, self.limit)
 
     @cached_property
     def encoder(self) -> Encoder:
@@ -158,7 +161,13 @@ class SentenceEmbedder:
             raise DataError("a blank text cannot be embedded; leave it out and count it")
         if not texts:
             return np.empty((0, self.dim), np.float32)
-        return self.encoder.encode([_normal(text) for text in texts], prompt)
+        # NFC, so that composed and decomposed spellings of a word are the same text.
+        given = [unicodedata.normalize("NFC", text) for text in texts]
+        if (self.name, self.device) == ("minilm", "cpu") and len(given) <= FEW:
+            rows = self.small.encode(given)
+            if rows is not None:
+                return rows
+        return self.encoder.encode(given, prompt)
 
     def excess(self, texts: Sequence[str], side: str) -> list[int]:
         """Tokens of each text beyond what the model reads at once; such a text is chunked."""
@@ -172,11 +181,9 @@ class SentenceEmbedder:
             tokenizer.no_truncation()
             tokenizer.no_padding()
             room = self.limit - len(tokenizer.encode(self.prompt(side)).ids)
-            for row, encoded in zip(
-                over,
-                tokenizer.encode_batch([texts[row] for row in over], add_special_tokens=False),
-                strict=True,
-            ):
+            long = [texts[row] for row in over]
+            read = tokenizer.encode_batch(long, add_special_tokens=False)
+            for row, encoded in zip(over, read, strict=True):
                 found[row] = max(0, len(encoded.ids) - room)
         return found
 
@@ -203,11 +210,6 @@ def open_embedder(spec: str = "minilm") -> SentenceEmbedder:
         backend="openvino" if "openvino" in modifiers else "torch",
         device=device,
     )
-
-
-def _normal(text: str) -> str:
-    """NFC, so that composed and decomposed spellings of a word are the same text."""
-    return unicodedata.normalize("NFC", text)
 
 
 def _model_folder(name: str, model: Model) -> Path:

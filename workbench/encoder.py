@@ -7,6 +7,7 @@ averaged, weighted by their tokens, and brought back to unit length.
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -27,6 +28,9 @@ BATCH = 32
 # A text of more chunks is read to here and no further: five megabytes in one message would take
 # most of an hour, and its mean would say nothing. What is not read is counted (`excess`).
 MOST_CHUNKS = 128
+
+# Tokenisers cannot be shared by threads (the sessions of an app); and one encoder takes all cores.
+ONE_AT_A_TIME = threading.Lock()
 
 # The library draws a bar for each load on stderr, over whatever progress is shown there.
 logging.disable_progress_bar()
@@ -55,8 +59,9 @@ class Encoder:
 
     def encode(self, texts: Sequence[str], prompt: str) -> npt.NDArray[np.float32]:
         """(n, d) float32 unit rows."""
-        chunks, owner, weight = self._chunks(texts, prompt)
-        rows = self._rows(chunks)
+        with ONE_AT_A_TIME:
+            chunks, owner, weight = self._chunks(texts, prompt)
+            rows = self._rows(chunks)
         if len(chunks) == len(texts):
             return _unit(rows)
         pooled = np.zeros((len(texts), rows.shape[1]), np.float64)

@@ -19,6 +19,7 @@ from workbench.datasets.report import Dataset
 from workbench.errors import DataError, UsageError, WorkspaceError
 from workbench.library import drop_stale
 from workbench.memory.episodic import EXTRACTORS
+from workbench.reply_cache import ReplyCache
 from workbench.schema import Memory, Profile, decode_jsonl
 from workbench.vector_cache import VectorCache
 from workbench.workspace import Workspace, read_manifest, remove_folder, verify_folder
@@ -53,6 +54,7 @@ def forget(
     texts, dropped = forget_leftovers(workspace, name)
     drop_unfinished(workspace)
     _drop_answers(workspace, name)
+    _drop_replies(workspace)
     return {
         "dataset": name,
         "scope": where,
@@ -103,18 +105,25 @@ def drop_unfinished(workspace: Workspace) -> None:
 
 
 def _drop_answers(workspace: Workspace, name: str) -> None:
-    """Remove runs and unfinished traces that quote the dataset."""
-    for key, manifest in workspace.manifests("runs").items():
-        if (
-            manifest.get("identity", {}).get("dataset") == name
-            and "traces.jsonl" in (manifest["files"])
-        ):
-            remove_folder(workspace.folder("runs", key))
+    """Remove unfinished traces and runs that quote the dataset; the runs last, for what is being
+    answered is waited for, and may have become one."""
     unfinished = workspace.folder("traces")
     for folder in list(unfinished.iterdir()) if unfinished.is_dir() else []:
         if _dataset_of(folder) in (name, None):
             with workspace.lock(f"traces-{folder.name}"):
                 remove_folder(folder)
+    for key, manifest in workspace.manifests("runs").items():
+        quoting = "traces.jsonl" in manifest["files"]
+        if quoting and manifest.get("identity", {}).get("dataset") == name:
+            remove_folder(workspace.folder("runs", key))
+
+
+def _drop_replies(workspace: Workspace) -> None:
+    """Empty the reply cache: which texts a model's reply came from is kept nowhere, and asking
+    again costs only time (or money)."""
+    cache = ReplyCache(workspace.folder("cache"))
+    cache.clear()
+    cache.close()
 
 
 def _dataset_of(folder: Path) -> str | None:

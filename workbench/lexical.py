@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import re
 import unicodedata
+import warnings
 from collections.abc import Iterable
 from functools import lru_cache
 
-import bm25s
 import numpy as np
 import numpy.typing as npt
 import Stemmer
+
+with warnings.catch_warnings():
+    # Under Jupyter tqdm, which it imports, tells every reader of widgets that nothing here uses.
+    warnings.simplefilter("ignore")
+    import bm25s
 
 __all__ = ["LexicalIndex", "lexical_tokens"]
 

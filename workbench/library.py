@@ -8,90 +8,29 @@ forgotten, stays behind.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from workbench.bank import Bank, load_banks
-from workbench.build import KINDS, TAU_CLUSTER, Build, by_scope
-from workbench.datasets import store
+from workbench.bank_set import BankSet, load_bank_set
+from workbench.build import KINDS, TAU_CLUSTER, Build
+from workbench.datasets import store, versions
 from workbench.datasets.report import Dataset
-from workbench.embed import Embedder, embed, is_blank
+from workbench.embed import Embedder
 from workbench.embedders import SentenceEmbedder, open_embedder
 from workbench.errors import UsageError, WorkspaceError
 from workbench.parallel import ALONE, Workers
 from workbench.provenance import code_digest
-from workbench.schema import Dialogue, Profile, decode_jsonl, digest_of
-from workbench.shelf import ProfileVectors, Shelf
+from workbench.schema import digest_of
 from workbench.vector_cache import VectorCache
 from workbench.workspace import Workspace, read_manifest, remove_folder, verify_folder
 
-__all__ = ["BankSet", "Progress", "drop_stale", "open_banks", "stale"]
+__all__ = ["BankSet", "Progress", "drop_stale", "is_built", "open_banks", "stale"]
 
 Progress = Callable[[str, int, int], None]
 
 # How often a set that is replaced while it is being opened is looked for again.
 ATTEMPTS = 5
-
-
-@dataclass(frozen=True)
-class BankSet:
-    """A loaded bank set: banks by scope, people by scope, and the dataset they were made from."""
-
-    id: str
-    manifest: dict[str, Any]
-    dataset: Dataset
-    embedder: Embedder
-    cache: VectorCache
-    episodic: dict[str, Bank]
-    semantic: dict[str, Bank]
-    people: dict[str, dict[str, ProfileVectors]]
-
-    def shelf(self, scope: str, sources: dict[str, BankSet] | None = None) -> Shelf:
-        """What `scope` offers to a question; `sources` are further sets, for centroids.
-
-        Raises UsageError for a scope that the dataset doesn't have: nothing is ever searched
-        without one.
-        """
-        if scope not in self._dialogues:
-            known = ", ".join(list(self._dialogues)[:12]) or "none"
-            raise UsageError(f"{self.dataset.name} has no scope {scope!r}; it has: {known}")
-        turns = [turn for dialogue in self._dialogues[scope] for turn in dialogue.turns]
-        banks = {self.manifest["memories"]: self, **(sources or {})}
-        return Shelf(
-            scope=scope,
-            bank=self._bank(self.episodic, scope),
-            semantic=self._bank(self.semantic, scope),
-            sources={kind: s._bank(s.episodic, scope) for kind, s in banks.items()},
-            people=self.people.get(scope, {}),
-            strangers=tuple(
-                person
-                for other, people in self.people.items()
-                if other != scope
-                for person in people.values()
-            ),
-            positions={turn.id: position for position, turn in enumerate(turns)},
-            sessions={turn.id: turn.session for turn in turns},
-        )
-
-    def queries(self, texts: Iterable[str]) -> list[Any]:
-        """The vector (d,) of each text as a query; None for a blank one."""
-        asked = list(texts)
-        real = [text for text in asked if not is_blank(text)]
-        vectors = dict(zip(real, embed(real, "query", self.embedder, self.cache), strict=True))
-        return [vectors.get(text) for text in asked]
-
-    @cached_property
-    def _dialogues(self) -> dict[str, list[Dialogue]]:
-        return by_scope(self.dataset)
-
-    def _bank(self, banks: dict[str, Bank], scope: str) -> Bank:
-        empty = np.empty((0, self.embedder.dim), np.float32)
-        return banks.get(scope) or Bank(scope, (), empty, self.embedder.fingerprint)
 
 
 def open_banks(
@@ -110,6 +49,11 @@ def open_banks(
     if memories not in KINDS:
         raise UsageError(f"unknown memories {memories!r}; choose from {', '.join(KINDS)}")
     opened = open_embedder(embedder)
+    if workspace.read_only and not is_built(workspace, name, memories, opened):
+        raise WorkspaceError(
+            f"the memories of {name} are not built, and the workspace is open for reading only; "
+            f"first: workbench build {name} --memories {memories} --embedder {embedder}"
+        )
     for _ in range(ATTEMPTS):
         try:
             return _open(workspace, name, memories, opened, (progress, workers))
@@ -129,18 +73,10 @@ def _open(
     dataset, content = _dataset(workspace, name)
     if memories == "observations" and not dataset.observations:
         raise UsageError(f"{name} brings no observations; use --memories turns or facts")
-    identity = {
-        "dataset": name,
-        "content": content,
-        "memories": memories,
-        "embedder": opened.name,
-        "fingerprint": opened.fingerprint,
-        "rules": code_digest("memory"),
-        "tau": TAU_CLUSTER,
-    }
+    identity = _identity(name, content, memories, opened)
     key = digest_of(identity)
     folder = workspace.folder("banks", key)
-    cached = VectorCache(workspace.folder("cache"))
+    cached = VectorCache(workspace.folder("cache"), workspace.read_only)
     if not _complete(folder, opened):
         with workspace.lock(f"bank-{key}"):
             if not _complete(folder, opened):
@@ -148,7 +84,16 @@ def _open(
                 files, facts = maker.make()
                 workspace.publish("banks", key, files, {**identity, **facts, "id": key})
                 _retire_others(workspace, key, identity)
-    return _load(folder, dataset, opened, cached)
+    return load_bank_set(folder, dataset, opened, cached)
+
+
+def is_built(workspace: Workspace, name: str, memories: str, opened: SentenceEmbedder) -> bool:
+    """Whether `open_banks` would find the set there already; nothing is loaded or checked."""
+    manifest = versions.manifest_in_force(workspace, name)
+    if manifest is None:
+        return False
+    key = digest_of(_identity(name, _content(manifest), memories, opened))
+    return read_manifest(workspace.folder("banks", key)) is not None
 
 
 def stale(workspace: Workspace, name: str) -> list[str]:
@@ -185,29 +130,17 @@ def _content(manifest: dict[str, Any]) -> str:
     return digest_of([stamps[f]["sha256"] for f in ("dialogues.jsonl", "observations.jsonl")])
 
 
-def _load(folder: Path, dataset: Dataset, embedder: Embedder, cached: VectorCache) -> BankSet:
-    manifest = read_manifest(folder)
-    if manifest is None:
-        raise FileNotFoundError(folder)
-    facts = np.load(folder / "profile_facts.npy", allow_pickle=False)
-    texts = np.load(folder / "profile_texts.npy", allow_pickle=False)
-    people: dict[str, dict[str, ProfileVectors]] = {}
-    fact, text = 0, 0
-    for profile in decode_jsonl(folder / "profiles.jsonl", Profile):
-        rows = facts[fact : fact + len(profile.facts)]
-        whole = texts[text] if profile.facts else None
-        people.setdefault(profile.scope, {})[profile.person] = ProfileVectors(profile, rows, whole)
-        fact, text = fact + len(profile.facts), text + bool(profile.facts)
-    return BankSet(
-        manifest["id"],
-        manifest,
-        dataset,
-        embedder,
-        cached,
-        load_banks(folder, "episodic", embedder.fingerprint),
-        load_banks(folder, "semantic", embedder.fingerprint),
-        people,
-    )
+def _identity(name: str, content: str, memories: str, opened: SentenceEmbedder) -> dict[str, Any]:
+    """Everything that a bank set depends on."""
+    return {
+        "dataset": name,
+        "content": content,
+        "memories": memories,
+        "embedder": opened.name,
+        "fingerprint": opened.fingerprint,
+        "rules": code_digest("memory"),
+        "tau": TAU_CLUSTER,
+    }
 
 
 def _complete(folder: Path, embedder: Embedder) -> bool:

@@ -24,7 +24,8 @@ class Request(Record, frozen=True, kw_only=True):
     """One call: our instructions in `system`; data, delimited, in `user`.
 
     `max_tokens` bounds the reply. At `temperature` 0 a request has one reply, as far as the model
-    keeps that promise; `seed` is passed on to models that take one.
+    keeps that promise; `seed` is passed on to models that take one. `json_object` asks an endpoint
+    that can for nothing but a JSON object (`response_format`); one that cannot is asked without it.
     """
 
     system: str
@@ -32,17 +33,21 @@ class Request(Record, frozen=True, kw_only=True):
     max_tokens: int = 512
     temperature: float = 0.0
     seed: int = 0
+    json_object: bool = False
 
 
 class Reply(Record, frozen=True, kw_only=True):
     """The model's text as it came, or why there is none. `text` holds no separate reasoning field
-    of an endpoint: thoughts are no answer. Tokens and `seconds` are 0 where they are not told."""
+    of an endpoint: thoughts are no answer. Tokens and `seconds` are 0 where they are not told.
+    `detail` says more of a failure, for people (the status, what the server said); no key is in it.
+    """
 
     text: str = ""
     failure: CallFailure | None = None
     tokens_in: int = 0
     tokens_out: int = 0
     seconds: float = 0.0
+    detail: str = ""
 
 
 class LLM(Protocol):

@@ -14,7 +14,7 @@ from workbench.runs import Run
 from workbench.schema import Record, digest_of
 from workbench.stats import mean_interval
 
-__all__ = ["Passport", "passport_of", "passport_of_question"]
+__all__ = ["Passport", "passport_of", "passport_of_banks", "passport_of_question"]
 
 # Digests are shown short: enough to tell runs apart by eye; the files hold them whole.
 SHOWN = 10
@@ -124,6 +124,22 @@ def passport_of_question(asked: Mapping[str, Any], dataset: str) -> Passport:
         seed=int(asked["recipe"]["seed"]),
         n=1,
         clusters=0,
+    )
+
+
+def passport_of_banks(manifest: Mapping[str, Any], n: int, **more: Any) -> Passport:
+    """The passport of what is read from banks alone: `manifest` is the bank set's, `n` whatever a
+    figure counts (memories, sessions), which its caption names; `more` are fields of a passport."""
+    made_by = ("memories", "embedder", "fingerprint", "rules", "tau")
+    return Passport(
+        run="none kept",
+        kind="inspection",
+        dataset=str(manifest.get("dataset", "")),
+        data=str(manifest["id"]),
+        recipe=digest_of({name: manifest.get(name) for name in made_by}),
+        code=__version__,
+        n=n,
+        **{"seed": 0, "clusters": 0, **more},
     )
 
 

@@ -86,7 +86,7 @@ def measure(
         "excluded": dict(sorted(Counter(filter(None, reasons.values())).items())),
         "unresolved_ids": sum(len(gold_of(q, plan.gold).unresolved) for q in kept),
         **summarise(measured, plan.ks),
-        **_intervals(measured, plan.ks, recipe.seed),
+        **_intervals(measured, plan.ks),
         "notes": notes,
     }
     if recipe.retriever == "ppro":
@@ -151,7 +151,7 @@ def _ranks(
     return evidence_ranks(evidence, ((session,) for session in distinct), known)
 
 
-def _intervals(measured: Sequence[Measured], ks: Sequence[int], seed: int) -> dict[str, Any]:
+def _intervals(measured: Sequence[Measured], ks: Sequence[int]) -> dict[str, Any]:
     """95 % intervals of recall at every K, and what they are over (conversations or questions)."""
     if not measured:
         return {"interval": {str(k): [None, None] for k in ks}, "basis": None}
@@ -159,7 +159,7 @@ def _intervals(measured: Sequence[Measured], ks: Sequence[int], seed: int) -> di
     found = {}
     for k in ks:
         values = np.asarray([recall_at(k, question.ranks) for question in measured])
-        found[str(k)] = mean_interval(values, scopes, seed=seed)
+        found[str(k)] = mean_interval(values, scopes)
     return {
         "interval": {k: [estimate.lo, estimate.hi] for k, estimate in found.items()},
         "basis": next(iter(found.values())).basis,

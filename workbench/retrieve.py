@@ -9,6 +9,7 @@ depend on nothing but the query and the shelf. To add a retriever: a function an
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -91,22 +92,23 @@ def dense(shelf: Shelf, query: Query, recipe: Recipe) -> Scoring:
             scoring.notes.append(f"prior {recipe.prior} has nothing to say here: query only")
         return scoring
     to_query, to_prior = bank.cosines(asked, prior)
-    length = mixture_length(float(asked @ prior), recipe.lam)
+    own, other = mixture(float(asked @ prior), recipe.lam)
     return Scoring(
-        {
-            "query": recipe.lam * to_query / length,
-            "prior": (1 - recipe.lam) * to_prior / length,
-        },
+        {"query": own * to_query, "prior": other * to_prior},
         {"query": to_query, "prior": to_prior},
     )
 
 
-def mixture_length(cosine: float, lam: float) -> float:
-    """|lambda * e_q + (1 - lambda) * e_p| of two unit vectors with this cosine."""
-    if lam in (0, 1):
-        return 1.0
-    squared = lam**2 + (1 - lam) ** 2 + 2 * lam * (1 - lam) * cosine
-    return float(np.sqrt(max(squared, 1e-12)))
+def mixture(cosine: float, lam: Any) -> tuple[Any, Any]:
+    """The weights of two unit vectors e_q and e_p with this cosine in z / |z|, where
+    z = lambda * e_q + (1 - lambda) * e_p; 1 and 0 at the ends.
+
+    An array of lambdas gives arrays, equal to the last bit to what each alone would give.
+    """
+    rest = 1 - lam
+    squared = lam * lam + rest * rest + 2 * lam * rest * cosine
+    length = np.sqrt(np.maximum(squared, 1e-12))
+    return lam / length, rest / length
 
 
 def lexical(shelf: Shelf, query: Query, recipe: Recipe) -> Scoring:
@@ -138,13 +140,13 @@ def approximate(shelf: Shelf, query: Query, recipe: Recipe) -> Scoring:
     other = asked if prior is None else prior
     mixed = lam * asked + (1 - lam) * other
     rows = bank.nearby(mixed / np.linalg.norm(mixed), max(4 * recipe.k, 100))
-    length = mixture_length(float(asked @ other), lam)
+    own, rest = mixture(float(asked @ other), lam)
     scoring = Scoring(allowed=np.zeros(len(shelf.bank), bool))
     scoring.allowed[rows] = True  # type: ignore[index]
-    for name, vector, weight in (("query", asked, lam), ("prior", other, 1 - lam)):
+    for name, vector, weight in (("query", asked, own), ("prior", other, rest)):
         cosines = np.zeros(len(shelf.bank))
         cosines[rows] = bank.vectors[rows] @ vector
-        scoring.raw[name], scoring.parts[name] = cosines, weight * cosines / length
+        scoring.raw[name], scoring.parts[name] = cosines, weight * cosines
     return scoring
 
 

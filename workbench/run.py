@@ -3,7 +3,8 @@
 Traces are appended as they come, to `ROOT/traces/KEY/` where KEY stands for (dataset, split,
 answerer). A run that was stopped goes on where it was; one that was begun with another recipe is
 refused with the names of what changed. A finished run has its traces in its own folder, beside the
-frame of its scores, and is not made again.
+frame of its scores, and is not made again. The folder's lock is held until then: of two runs at
+once the second waits, and begins with nothing.
 """
 
 from __future__ import annotations
@@ -12,18 +13,17 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 
-from workbench import (
-    retrieve,
-)
+from workbench import retrieve
 from workbench.answer import ANSWERERS, Asked
 from workbench.answer_file import Answers
 from workbench.embed import Vectors, embed
-from workbench.errors import UsageError, WorkbenchError
+from workbench.errors import UsageError, WorkbenchError, WorkspaceError
 from workbench.library import BankSet
 from workbench.metrics import GoldKind
 from workbench.parallel import ALONE, Workers, spread
@@ -34,7 +34,7 @@ from workbench.schema import Hit, Question, Recipe, digest_of, encode_jsonl
 from workbench.score import score
 from workbench.shelf import Query, Shelf
 from workbench.traces import Trace, begin, found, resumed
-from workbench.workspace import Workspace, remove_folder
+from workbench.workspace import Workspace, read_manifest, remove_folder
 
 __all__ = ["Plan", "answer_questions", "check", "evaluate", "sentence_vectors"]
 
@@ -63,8 +63,13 @@ class Plan:
 
     @property
     def key(self) -> str:
-        """The folder of unfinished traces."""
+        """The name of its folder of unfinished traces, and of that folder's lock."""
         return digest_of([self.banks.dataset.name, self.split, self.answerer])
+
+    @property
+    def folder(self) -> Path:
+        """Where its traces are until it is finished."""
+        return self.workspace.folder("traces", self.key)
 
     def identity(self) -> dict[str, Any]:
         """What the traces depend on, plain; nothing of it is gold."""
@@ -99,27 +104,45 @@ def evaluate(
     """Answer a split's questions, score the answers, keep both as a run, and report.
 
     Abstention items are answered, and counted as in `score`: never among `n`. `seconds` are the
-    answers' own, also where the run had been made before. Raises UsageError as
+    answers' own, also where the run had been made before. Raises UsageError and WorkspaceError as
     `answer_questions` does.
     """
     check(plan.recipe, plan.answerer)
-    identity = {**plan.identity(), "gold": gold, "golds": _golds(plan), "seed": plan.recipe.seed}
+    golds = digest_of([(q.gold, q.audited, q.audit, q.abstention) for q in plan.questions])
+    identity = {**plan.identity(), "gold": gold, "golds": golds, "seed": plan.recipe.seed}
+    made = None if fresh else _made(plan, identity)
+    if made is not None:
+        return made
+    with plan.workspace.lock(f"traces-{plan.key}"):
+        # Whoever held the lock may have been making this very run.
+        made = None if fresh else _made(plan, identity)
+        return made or _make(plan, identity, fresh, progress)
+
+
+def _made(plan: Plan, identity: dict[str, Any]) -> dict[str, Any] | None:
+    """What is reported of a run that is there already; None where it isn't."""
     name = run_id("evaluate", identity)
-    if name in plan.workspace.manifests("runs") and not fresh:
-        run = load_run(plan.workspace, name)
-        return {"run": name, **run.manifest["report"]}
-    traces = answer_questions(plan, fresh, progress)
+    if name not in plan.workspace.manifests("runs"):
+        return None
+    return {"run": name, **load_run(plan.workspace, name).manifest["report"]}
+
+
+def _make(
+    plan: Plan, identity: dict[str, Any], fresh: bool, progress: Progress | None
+) -> dict[str, Any]:
+    """Answer, score and keep, while the lock is held."""
+    traces = _answer(plan, fresh, progress)
     failed = {trace.question: trace.error for trace in traces if trace.error is not None}
     said = {trace.question: trace.answer for trace in traces if trace.answer is not None}
     asked = msgspec.structs.replace(plan.banks.dataset, questions=tuple(plan.questions))
-    scored = score(asked, Answers(hypotheses=said), gold, plan.recipe.seed)
+    scored = score(asked, Answers(hypotheses=said), identity["gold"])
     report = {**_told(plan, scored.report, traces), "recipe": identity["recipe"], "failed": failed}
     facts = {"n": report["n"], "excluded": report["excluded"], "report": report}
     if failed:  # not kept: asking again tries those that failed, and only those
         return {"run": None, **report}
     files = {"traces.jsonl": encode_jsonl(traces)}
-    save_run(plan.workspace, "evaluate", identity, scored.frame, facts, dict(files))
-    remove_folder(plan.workspace.folder("traces", plan.key))
+    name = save_run(plan.workspace, "evaluate", identity, scored.frame, facts, dict(files))
+    remove_folder(plan.folder)
     return {"run": name, **report}
 
 
@@ -149,22 +172,32 @@ def answer_questions(
     """A trace of every question of the split, in the dataset's order.
 
     Those that a stopped run left are taken over, failed ones are tried again; `fresh` drops them
-    all. Raises UsageError where they were made under another recipe, naming what changed.
+    all. Raises UsageError where they were made under another recipe, naming what changed, and
+    WorkspaceError where others hold the folder for too long or the banks were replaced meanwhile.
     """
     check(plan.recipe, plan.answerer)
-    folder, identity = plan.workspace.folder("traces", plan.key), plan.identity()
     with plan.workspace.lock(f"traces-{plan.key}"):
-        done = {} if fresh else resumed(folder, identity)
-        begin(folder, identity, done.values())
-        left = [question for question in plan.questions if question.id not in done]
-        with (folder / "traces.jsonl").open("ab") as stream:
-            batches = [left[start : start + BATCH] for start in range(0, len(left), BATCH)]
-            for traces in spread(partial(_answered, plan), batches, plan.workers):
-                stream.writelines(encode_jsonl(traces))
-                stream.flush()
-                done.update({trace.question: trace for trace in traces})
-                if progress:
-                    progress("answering", len(done), len(plan.questions))
+        return _answer(plan, fresh, progress)
+
+
+def _answer(plan: Plan, fresh: bool, progress: Progress | None) -> list[Trace]:
+    """The traces, while the lock is held."""
+    identity = plan.identity()
+    done = {} if fresh else resumed(plan.folder, identity)
+    begin(plan.folder, identity, done.values())
+    # Now that `forget` sees the folder, and waits for it: has it been here before?
+    if read_manifest(plan.workspace.folder("banks", plan.banks.id)) is None:
+        remove_folder(plan.folder)
+        raise WorkspaceError("the banks were replaced before they were asked; ask once more")
+    left = [question for question in plan.questions if question.id not in done]
+    with (plan.folder / "traces.jsonl").open("ab") as stream:
+        batches = [left[start : start + BATCH] for start in range(0, len(left), BATCH)]
+        for traces in spread(partial(_answered, plan), batches, plan.workers):
+            stream.writelines(encode_jsonl(traces))
+            stream.flush()
+            done.update({trace.question: trace for trace in traces})
+            if progress:
+                progress("answering", len(done), len(plan.questions))
     return [done[question.id] for question in plan.questions]
 
 
@@ -215,7 +248,3 @@ def _trace(plan: Plan, job: _Job, rows: dict[str, Any], shared: float) -> Trace:
         seconds=round(shared + time.perf_counter() - began, 6),
         error=error,
     )
-
-
-def _golds(plan: Plan) -> str:
-    return digest_of([(q.gold, q.audited, q.audit, q.abstention) for q in plan.questions])

@@ -132,17 +132,6 @@ class Dimensions(Record, frozen=True, kw_only=True):
     subjectivity: Subjectivity = "unknown"
     certainty: Certainty = "unknown"
 
-    def agreements(self, other: Dimensions) -> int:
-        """How many of the three dimensions are known and equal in both: 0..3."""
-        return sum(
-            mine == theirs and mine != "unknown"
-            for mine, theirs in (
-                (self.tense, other.tense),
-                (self.subjectivity, other.subjectivity),
-                (self.certainty, other.certainty),
-            )
-        )
-
 
 class Memory(Record, frozen=True, kw_only=True):
     """One remembered statement with its provenance.

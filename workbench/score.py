@@ -56,11 +56,11 @@ class _Pair(NamedTuple):
 
 
 def score_file(
-    workspace: Workspace, name: str, path: Path, gold: GoldKind = "original", seed: int = 0
+    workspace: Workspace, name: str, path: Path, gold: GoldKind = "original"
 ) -> dict[str, Any]:
     """Score a file of answers to a dataset of the workspace, keep the run, return the report."""
     dataset = load_dataset(workspace, name)
-    scored = score(dataset, read_answers(path), gold, seed)
+    scored = score(dataset, read_answers(path), gold)
     identity = {
         "dataset": name,
         "content": digest_of(dataset.questions),
@@ -68,14 +68,13 @@ def score_file(
         "gold": gold,
         "methods": METHODS,
         "code": __version__,
-        "seed": seed,
     }
     facts = {"source": path.name, **{k: v for k, v in scored.report.items() if k not in identity}}
     run = save_run(workspace, "score", identity, scored.frame, facts)
     return {"run": run, "source": path.name, **scored.report}
 
 
-def score(dataset: Dataset, answers: Answers, gold: GoldKind = "original", seed: int = 0) -> Scored:
+def score(dataset: Dataset, answers: Answers, gold: GoldKind = "original") -> Scored:
     """Measure answers against a dataset's gold.
 
     `gold` "audited" puts the audit's answer where it disputes the original one (every type of
@@ -108,7 +107,7 @@ def score(dataset: Dataset, answers: Answers, gold: GoldKind = "original", seed:
         "failed": [msgspec.to_builtins(one) for one in failed],
         "excluded": dict(sorted(Counter(excluded.values()).items())),
         "level": LEVEL,
-        "measures": _measures(pairs, values, seed),
+        "measures": _measures(pairs, values),
         "answer_length": _lengths(pairs),
         "ceiling": _ceiling(dataset, pairs, gold),
         "methods": METHODS,
@@ -144,16 +143,14 @@ def _values(rows: Iterable[tuple[str, str, str]]) -> dict[str, Values]:
     return {name: np.array([one[name] for one in measured], float) for name in MEASURES}
 
 
-def _measures(
-    pairs: Sequence[_Pair], values: Mapping[str, Values], seed: int
-) -> dict[str, dict[str, Any]]:
+def _measures(pairs: Sequence[_Pair], values: Mapping[str, Values]) -> dict[str, dict[str, Any]]:
     categories = np.array([pair.question.category for pair in pairs])
     scopes = np.array([pair.question.scope for pair in pairs])
 
     groups = {category: categories == category for category in sorted(set(categories.tolist()))}
 
     def estimate(of: Values, rows: Any = slice(None)) -> Estimate:
-        return mean_interval(of[rows], scopes[rows].tolist(), seed=seed, level=LEVEL)
+        return mean_interval(of[rows], scopes[rows].tolist(), level=LEVEL)
 
     report = {}
     for name, column in values.items():

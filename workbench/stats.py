@@ -64,14 +64,14 @@ class Difference(Record, frozen=True, kw_only=True):
 
 
 def mean_interval(
-    values: npt.ArrayLike, clusters: Sequence[str], *, seed: int = 0, level: float = 0.95
+    values: npt.ArrayLike, clusters: Sequence[str], *, level: float = 0.95
 ) -> Estimate:
     """The mean of `values` (n,) with its interval over `clusters` (n,), by the module's method.
 
     Values that all lie in 0..1 are taken to have that range: the interval stays in it. Values that
     are all equal then get the exact (Clopper-Pearson) bound on how many differing ones there may
-    be: five ones give .48..1, not 1..1. `seed` is every statistic's; this one draws nothing.
-    Raises UsageError for no values, values that are no numbers, or not one cluster a value.
+    be: five ones give .48..1, not 1..1. Nothing is drawn. Raises UsageError for no values, values
+    that are no numbers, or not one cluster a value.
     """
     column = _checked(values, clusters, 1)
     mean, lo, hi, basis = column_intervals(column[:, None], clusters, level, _range(column))

@@ -8,8 +8,9 @@ ranks are those of `recall` at each single λ, ties included.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
@@ -28,7 +29,6 @@ RankMatrix = npt.NDArray[np.int32]
 
 # Scores (λ x memories) made at a time: few enough to stay in the processor's cache.
 BLOCK = 65_536
-NOWHERE = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True)
@@ -63,12 +63,31 @@ class RankTable(NamedTuple):
         """(q, λ, k) share of a question's evidence among the first K, for each of rising `ks`."""
         found = self.ranks > 0
         column = np.where(found, np.searchsorted(ks, self.ranks), len(ks))
-        hits = np.zeros((len(self.counts), self.ranks.shape[1], len(ks) + 1))
+        # Two bytes are enough to count in, and a quarter of what passes through memory.
+        hits = np.zeros((len(self.counts), self.ranks.shape[1], len(ks) + 1), np.uint16)
         question = np.repeat(np.arange(len(self.counts)), self.counts)
         np.add.at(hits, (question[:, None], np.arange(self.ranks.shape[1])[None], column), 1)
-        within = np.cumsum(hits[:, :, :-1], axis=2)
+        np.cumsum(hits, axis=2, dtype=np.uint16, out=hits)
+        within = hits[:, :, :-1].astype(np.float64)
         within /= self.counts[:, None, None]
         return within
+
+
+class _Rows(NamedTuple):
+    """Rows of a bank by the turn that they hold, and what each loses to those before it in a tie:
+    `order` (n,), rising, below 1."""
+
+    holding: dict[str, list[int]]
+    order: Scores
+
+    @classmethod
+    def of(cls, bank: Bank) -> _Rows:
+        holding: dict[str, list[int]] = {}
+        for row, memory in enumerate(bank.memories):
+            for turn in memory.sources:
+                holding.setdefault(turn, []).append(row)
+        # Steps of a power of two: whole numbers less such a step are exact.
+        return cls(holding, np.arange(len(bank)) / 2.0 ** len(bank).bit_length())
 
 
 def evidence_ranks_by_lambda(task: Task) -> RankMatrix:
@@ -78,56 +97,45 @@ def evidence_ranks_by_lambda(task: Task) -> RankMatrix:
     Raises DataError where evidence is no turn of the scope, as `metrics.evidence_ranks` does.
     """
     ranks = np.zeros(task.shape, np.int32)
-    start, whole = 0, task
-    for query, evidence in zip(whole.queries, whole.evidence, strict=True):
-        task = replace(whole, shelf=whole.shelf.as_of(query.until))
-        bank = task.shelf.semantic if task.semantic else task.shelf.bank
-        holding = task.shelf.once(("holding", task.semantic), partial(_rows_by_source, bank))
-        stray = next((turn for turn in evidence if turn not in task.shelf.positions), None)
+    start = 0
+    for query, evidence in zip(task.queries, task.evidence, strict=True):
+        shelf = task.shelf.as_of(query.until)
+        bank = shelf.semantic if task.semantic else shelf.bank
+        rows = shelf.once(("rows", task.semantic), partial(_Rows.of, bank))
+        stray = next((turn for turn in evidence if turn not in shelf.positions), None)
         if stray is not None:
             raise DataError(f"evidence {stray!r} is no turn of this scope: is it a session id?")
-        rows = [holding.get(turn, []) for turn in evidence]
-        if query.vector is not None and len(bank) and any(rows):
-            _rank(task, _scorer(task, query), rows, ranks[start : start + len(evidence)])
+        places = [start + piece for piece, turn in enumerate(evidence) if turn in rows.holding]
+        if query.vector is not None and places:
+            held = [rows.holding[turn] for turn in evidence if turn in rows.holding]
+            scorer = _scorer(task, shelf, query)
+            ranks[places] = _ranks(scorer, task.lams, held, rows.order)
         start += len(evidence)
     return ranks
 
 
-def _rank(task: Task, scorer: Scorer, rows: list[list[int]], into: RankMatrix) -> None:
-    """Fill one question's ranks (evidence, λ)."""
-    bank = task.shelf.semantic if task.semantic else task.shelf.bank
-    step = max(1, BLOCK // len(bank))
-    for start in range(0, len(task.lams), step):
-        scores = scorer(task.lams[start : start + step])
+def _ranks(
+    scorer: Scorer, lams: tuple[float, ...], held: list[list[int]], order: Scores
+) -> RankMatrix:
+    """(e, λ) ranks of the best of the rows that hold each of a question's pieces of evidence."""
+    ranks = np.empty((len(held), len(lams)), np.int32)
+    columns = [row for rows in held for row in rows]
+    starts = [0, *accumulate(map(len, held[:-1]))]
+    step = max(1, BLOCK // len(order))
+    for start in range(0, len(lams), step):
+        scores = scorer(lams[start : start + step])
         scores *= 10**DECIMALS
         np.rint(scores, out=scores)
-        for piece, holding in enumerate(rows):
-            if holding:
-                places = np.stack([_places(scores, row) for row in holding]).min(axis=0)
-                into[piece, start : start + step] = np.where(places == NOWHERE, 0, places)
+        scores -= order
+        own = np.maximum.reduceat(scores[:, columns], starts, axis=1).T
+        ahead = scores > own[:, :, None]
+        counted = np.add.reduce(ahead.view(np.uint8), axis=2, dtype=np.uint32)
+        ranks[:, start : start + step] = np.where(own == -np.inf, 0, counted + 1)
+    return ranks
 
 
-def _places(scores: Scores, row: int) -> npt.NDArray[np.int64]:
-    """(λ,) place of a row: higher scores stand before it, equal ones of lower rows too; NOWHERE
-    where it is not allowed at all."""
-    own = scores[:, row : row + 1]
-    ahead = np.empty(scores.shape, bool)
-    np.greater_equal(scores[:, :row], own, out=ahead[:, :row])
-    np.greater(scores[:, row:], own, out=ahead[:, row:])
-    counted = np.count_nonzero(ahead, axis=1)
-    return np.where(np.isneginf(own[:, 0]), NOWHERE, counted + 1)
-
-
-def _rows_by_source(bank: Bank) -> dict[str, list[int]]:
-    holding: dict[str, list[int]] = {}
-    for row, memory in enumerate(bank.memories):
-        for turn in memory.sources:
-            holding.setdefault(turn, []).append(row)
-    return holding
-
-
-def _scorer(task: Task, query: Query) -> Scorer:
+def _scorer(task: Task, shelf: Shelf, query: Query) -> Scorer:
     if not task.semantic:
-        return blended(task.shelf, query, task.recipe)
-    cosines = semantic_scores(task.shelf, query).total
+        return blended(shelf, query, task.recipe)
+    cosines = semantic_scores(shelf, query).total
     return lambda lams: np.repeat(cosines[None], len(lams), axis=0)

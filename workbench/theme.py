@@ -17,6 +17,7 @@ import plotly.graph_objects as go
 from workbench.schema import Record
 
 __all__ = [
+    "CAPTION",
     "MODES",
     "MUTED",
     "NEUTRAL",

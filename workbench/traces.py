@@ -41,8 +41,11 @@ class Trace(Record, frozen=True, kw_only=True):
     """One answered question.
 
     `queries` are the texts that were searched with, `support` the id of the memory that the answer
-    was taken from, `abstained` says that the answerer declined. A question that failed has an
-    `error` and no answer. `seconds` is what retrieval and answer took, vectors included.
+    was taken from, `abstained` says that the answerer declined. `sources` are the turns behind all
+    that the answerer was given. A question that failed has an `error`, its class where it has one
+    (`failure`), and no answer; one whose context is over the model's window has the class alone.
+    `rewriting` is why the question was searched with as it was. Tokens are those of every call for
+    this question, `seconds` what retrieval and answer took, vectors included.
     """
 
     question: str
@@ -51,8 +54,13 @@ class Trace(Record, frozen=True, kw_only=True):
     answer: str | None = None
     support: str | None = None
     abstained: bool = False
+    sources: tuple[str, ...] = ()
+    rewriting: str | None = None
+    tokens_in: int = 0
+    tokens_out: int = 0
     seconds: float = 0.0
     error: str | None = None
+    failure: str | None = None
 
 
 def found(hits: Iterable[Hit]) -> tuple[Found, ...]:

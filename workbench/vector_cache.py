@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sqlite3
+import threading
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -37,26 +38,36 @@ SELECT text, vector, checksum FROM vectors WHERE text IN (KEYS) AND prompt = ? A
 
 
 class VectorCache:
-    """The vector cache of a workspace (`ROOT/cache/vectors.sqlite`)."""
+    """The vector cache of a workspace (`ROOT/cache/vectors.sqlite`).
 
-    def __init__(self, folder: Path) -> None:
+    Threads of a process may share one: they take turns. `read_only`, like a folder that cannot be
+    written, means that what is there is read, and what is new is not kept.
+    """
+
+    def __init__(self, folder: Path, read_only: bool = False) -> None:
         self.path = folder / "vectors.sqlite"
-        self.writable = _can_write(folder)
+        self.read_only = read_only
+        self.writable = not read_only and _can_write(folder)
+        self._turn = threading.RLock()
         if not self.writable:  # what is there can be read; what is new is not kept
             there = f"file:{self.path}?mode=ro&immutable=1" if self.path.exists() else ":memory:"
-            self._database = sqlite3.connect(there, uri=True)
+            self._database = sqlite3.connect(there, uri=True, check_same_thread=False)
+            if not self.path.exists():
+                self._database.execute(SCHEMA)
             return
         folder.mkdir(parents=True, exist_ok=True)
         with self._usable():
-            self._database = sqlite3.connect(self.path, timeout=BUSY_SECONDS)
+            self._database = sqlite3.connect(
+                self.path, timeout=BUSY_SECONDS, check_same_thread=False
+            )
             self._database.execute("PRAGMA journal_mode=WAL")
             self._database.execute("PRAGMA secure_delete=ON")
             with self._database:
                 self._database.execute(SCHEMA)
 
-    def __reduce__(self) -> tuple[type[VectorCache], tuple[Path]]:
+    def __reduce__(self) -> tuple[type[VectorCache], tuple[Path, bool]]:
         """A connection stays in its process; another opens the same file."""
-        return VectorCache, (self.path.parent,)
+        return VectorCache, (self.path.parent, self.read_only)
 
     def read(
         self, fingerprint: str, prompt: str, texts: Sequence[str]
@@ -67,15 +78,22 @@ class VectorCache:
         if not self.writable and not self.path.exists():
             return found
         for keys in _batches(by_key, 500):
-            marks = ",".join("?" * len(keys))
-            with self._usable():
-                rows = self._database.execute(
-                    READ.replace("KEYS", marks), (*keys, prompt, fingerprint)
-                ).fetchall()
+            rows = self._rows((*keys, prompt, fingerprint))
             for key, blob, checksum in rows:
                 if len(blob) % 4 == 0 and blob and zlib.crc32(blob) == checksum:
                     found[by_key[key]] = np.frombuffer(blob, dtype="<f4").astype(np.float32)
         return found
+
+    def _rows(self, asked: tuple[object, ...]) -> list[tuple[bytes, bytes, int]]:
+        query = READ.replace("KEYS", ",".join("?" * (len(asked) - 2)))
+        try:
+            with self._usable():
+                return self._database.execute(query, asked).fetchall()
+        except WorkspaceError:
+            # Opened without a look at what a writer is about to merge, the file may be behind.
+            if self.read_only:
+                return []
+            raise
 
     def write(
         self, fingerprint: str, prompt: str, vectors: Mapping[str, npt.NDArray[np.float32]]
@@ -130,7 +148,8 @@ class VectorCache:
     def _usable(self) -> Iterator[None]:
         """Say which file is at fault, and what to do, where SQLite finds it damaged or locked."""
         try:
-            yield
+            with self._turn:
+                yield
         except sqlite3.DatabaseError as error:
             raise WorkspaceError(
                 f"vector cache {self.path} is unusable ({error}); delete it, nothing else is lost"

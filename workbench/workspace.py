@@ -26,22 +26,27 @@ from typing import Any
 
 import msgspec
 
+from workbench import locks
 from workbench.errors import UsageError, WorkspaceError
 
 __all__ = ["Workspace", "file_sha256", "read_manifest", "verify_folder", "write_atomically"]
 
 MANIFEST = "manifest.json"
-LOCK_SECONDS = 300.0
 NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 Content = bytes | Iterable[bytes] | Callable[[Path], None]
 
 
 class Workspace:
-    """A root folder. Opening one creates nothing; the first write does."""
+    """A root folder. Opening one creates nothing; the first write does.
 
-    def __init__(self, root: Path | str | None = None) -> None:
+    A `read_only` one is never written: its `publish` and `lock`, which every writer goes through,
+    raise WorkspaceError, and its caches keep nothing.
+    """
+
+    def __init__(self, root: Path | str | None = None, read_only: bool = False) -> None:
         """`root`, else `$WORKBENCH_HOME`, else the platform's folder for user data."""
+        self.read_only = read_only
         self.root = Path(root or os.environ.get("WORKBENCH_HOME") or _default_root()).expanduser()
         if self.root.exists() and not self.root.is_dir():
             raise WorkspaceError(f"workspace {self.root} is a file; name a folder")
@@ -58,6 +63,7 @@ class Workspace:
         The manifest gains the sha256 and size of every file, the code version and the time.
         `name` may hold one "/" (a dataset and its version).
         """
+        self._writes(f"{kind}/{name}")
         parent = self.folder(kind)
         for piece in name.split("/")[:-1]:
             parent = parent / check_name(piece)
@@ -95,18 +101,19 @@ class Workspace:
         """
         from filelock import FileLock, Timeout
 
+        self._writes(name)
         kind, _, rest = name.partition("-")
         check_name(rest if kind in ("dataset", "bank", "run", "traces") else name)
-        patience = _patience() if seconds is None else seconds
+        patience = locks.patience() if seconds is None else seconds
         folder = self.folder("locks")
         folder.mkdir(parents=True, exist_ok=True)
         holder = folder / f"{name}.holder"
         lock = FileLock(folder / f"{name}.lock")
         try:
-            _acquire(lock, holder, patience)
+            locks.acquire(lock, holder, patience)
         except Timeout:
             raise WorkspaceError(
-                f"{name} is being written by {_holder(holder)}; waited {patience:g} s. "
+                f"{name} is being written by {locks.holder_of(holder)}; waited {patience:g} s. "
                 "Try again when it has finished"
             ) from None
         try:
@@ -114,6 +121,11 @@ class Workspace:
             yield
         finally:
             lock.release()
+
+    def _writes(self, what: str) -> None:
+        """Refuse to write where nothing may be."""
+        if self.read_only:
+            raise WorkspaceError(f"{self.root} is open for reading only: {what} is not written")
 
 
 def check_name(name: str) -> str:
@@ -218,32 +230,3 @@ def _flush_folder(folder: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
-
-
-def _patience() -> float:
-    """How long a writer waits for another one, in seconds."""
-    given = os.environ.get("WORKBENCH_LOCK_SECONDS", "")
-    try:
-        return float(given) if given else LOCK_SECONDS
-    except ValueError:
-        raise UsageError(f"WORKBENCH_LOCK_SECONDS must be a number, not {given!r}") from None
-
-
-def _acquire(lock: Any, holder: Path, patience: float) -> None:
-    """Try at once; say who is in the way before waiting, where waiting is wanted."""
-    from filelock import Timeout
-
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        if not patience:
-            raise
-        print(f"waiting for {_holder(holder)} …", file=sys.stderr)
-        lock.acquire(timeout=patience)
-
-
-def _holder(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8") or "another process"
-    except OSError:
-        return "another process"

@@ -5,7 +5,7 @@ hits; `NumPy` makes all scores from two matrix products a conversation and count
 three start from the same vectors and prior, and every question's recall must be the same at every
 λ and K; where it is not, the evidence must be in a tie with another memory (nearer than 1e-6,
 which float32 products cannot resolve). Then the whole command with its 1,000 resamples, once with
-nothing but vectors cached. Times are processor and wall seconds.
+nothing but vectors cached. Times are processor and wall seconds, medians of several rounds.
     python tests/bench/bench_sweep.py
 `$WORKBENCH_HOME` may name a workspace that holds LoCoMo already.
 """
@@ -32,18 +32,16 @@ from workbench.workspace import Workspace
 
 LAMS = tuple(round(0.05 * step, 2) for step in range(21))
 DEPTH = 200
-REPEATS = 3
+# Rounds in which all take turns, and how often the fast ones run in each; medians are reported.
+ROUNDS, REPEATS = 5, 5
 Values = np.ndarray[Any, np.dtype[np.float64]]
 
 
 def ours(tasks: list[Task]) -> Values:
-    """(q, λ, k) recall by the workbench's kernel, scope by scope."""
-    found = []
-    for task in tasks:
-        counts = np.array([len(evidence) for evidence in task.evidence])
-        table = RankTable(evidence_ranks_by_lambda(task), counts)
-        found.append(table.recall(range(1, DEPTH + 1)))
-    return np.concatenate(found)
+    """(q, λ, k) recall by the workbench's kernel, ranked scope by scope as a study does."""
+    ranks = np.concatenate([evidence_ranks_by_lambda(task) for task in tasks])
+    counts = np.array([len(evidence) for task in tasks for evidence in task.evidence])
+    return RankTable(ranks, counts).recall(range(1, DEPTH + 1))
 
 
 def loop(tasks: list[Task], priors: list[Values]) -> Values:
@@ -95,14 +93,22 @@ def plain(tasks: list[Task], priors: list[Values]) -> Values:
     return np.concatenate(found)
 
 
-def timed(work: Callable[[], Values], repeats: int) -> tuple[Values, float, float]:
-    """What it returns, and the best processor and wall time of some repeats."""
-    spent = []
-    for _ in range(repeats):
-        wall, processor = time.perf_counter(), time.process_time()
-        values = work()
-        spent.append((time.process_time() - processor, time.perf_counter() - wall))
-    return values, min(s[0] for s in spent), min(s[1] for s in spent)
+def timed(works: dict[str, Callable[[], Values]]) -> dict[str, tuple[Values, float, float]]:
+    """What each returns, and its median processor and wall seconds.
+
+    They take turns, so that whatever else the machine does slows them all.
+    """
+    values: dict[str, Values] = {}
+    spent: dict[str, list[tuple[float, float]]] = {name: [] for name in works}
+    for _ in range(ROUNDS):
+        for name, work in works.items():
+            for _ in range(1 if name == "loop" else REPEATS):
+                wall, processor = time.perf_counter(), time.process_time()
+                values[name] = work()
+                seconds = time.process_time() - processor, time.perf_counter() - wall
+                spent[name].append(seconds)
+    medians = {name: np.median(taken, axis=0) for name, taken in spent.items()}
+    return {name: (values[name], *map(float, medians[name])) for name in works}
 
 
 def ready(workspace: Workspace) -> list[Task]:
@@ -174,21 +180,22 @@ def main() -> None:
     with opened() as workspace:
         tasks = ready(workspace)
         priors = [centroid(task) for task in tasks]
+        found = timed(
+            {
+                "loop": lambda: loop(tasks, priors),
+                "NumPy": lambda: plain(tasks, priors),
+                "workbench": lambda: ours(tasks),
+            }
+        )
         row("", "processor s", "wall s", "loop / this")
-        slow, slow_cpu, slow_wall = timed(lambda: loop(tasks, priors), 1)
-        numpy, numpy_cpu, numpy_wall = timed(lambda: plain(tasks, priors), REPEATS)
-        fast, fast_cpu, fast_wall = timed(lambda: ours(tasks), REPEATS)
-        for name, cpu, wall in (
-            ("loop", slow_cpu, slow_wall),
-            ("NumPy", numpy_cpu, numpy_wall),
-            ("workbench", fast_cpu, fast_wall),
-        ):
-            row(
-                name, f"{cpu:.2f}", f"{wall:.2f}", f"{slow_cpu / cpu:.0f}x, {slow_wall / wall:.0f}x"
-            )
+        slow, slow_cpu, slow_wall = found["loop"]
+        for name, (_, cpu, wall) in found.items():
+            ratios = f"{slow_cpu / cpu:.0f}x, {slow_wall / wall:.0f}x"
+            row(name, f"{cpu:.3f}", f"{wall:.3f}", ratios)
         row("near ties, against ours", "question x λ", "largest mean")
+        fast = found["workbench"][0]
         compare("loop", tasks, fast, slow)
-        compare("NumPy", tasks, fast, numpy)
+        compare("NumPy", tasks, fast, found["NumPy"][0])
         whole_command(workspace)
 
 

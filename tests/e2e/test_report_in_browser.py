@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from small_runs import HOSTILE, IMG, recall_run
 
+from small_runs import HOSTILE, IMG, recall_run
 from workbench import report
 from workbench.doctor import find_browser
 from workbench.report import pictures

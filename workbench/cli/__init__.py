@@ -5,7 +5,20 @@ from __future__ import annotations
 import typer
 
 from workbench import __version__
-from workbench.cli import compare, datasets, evaluate, house, report, retrieval, score, sweep
+from workbench.cli import (
+    compare,
+    datasets,
+    demo,
+    evaluate,
+    house,
+    interfaces,
+    model,
+    report,
+    retrieval,
+    reward,
+    score,
+    sweep,
+)
 from workbench.cli.command import main
 
 __all__ = ["app", "run"]
@@ -42,6 +55,10 @@ evaluate.register(app)
 compare.register(app)
 sweep.register(app)
 report.register(app)
+reward.register(app)
+demo.register(app)
+interfaces.register(app)
+model.register(app)
 house.register(app)
 
 

@@ -15,11 +15,11 @@ import msgspec
 import typer
 
 from workbench.cli.output import Output, visible, write_json
-from workbench.errors import DataError, WorkbenchError
+from workbench.errors import DataError, UsageError, WorkbenchError
 from workbench.schema import Recipe
 from workbench.workspace import Workspace
 
-__all__ = ["PARTIAL", "RECIPE_HELP", "Jobs", "Scheduler", "command", "main"]
+__all__ = ["PARTIAL", "RECIPE_HELP", "Jobs", "Llm", "Scheduler", "command", "main", "numbers"]
 
 PARTIAL = 3
 INTERNAL = 70
@@ -60,6 +60,15 @@ PRESET = (
 Jobs = Annotated[int, typer.Option(help="Processes of this machine; -1: one a processor.")]
 Scheduler = Annotated[
     str | None, typer.Option(help="Address of a Dask scheduler to work on (extra `cluster`).")
+]
+
+Llm = Annotated[
+    str | None,
+    typer.Option(
+        "--llm",
+        help="A language model: openai:MODEL (any compatible endpoint: $WORKBENCH_LLM_BASE_URL), "
+        "hf:ID, folder or file.gguf, scripted:FILE.jsonl. Default: $WORKBENCH_LLM_MODEL.",
+    ),
 ]
 
 SHARED: dict[str, Any] = {
@@ -117,6 +126,18 @@ def command(app: typer.Typer, name: str) -> Callable[[Callable[..., None]], Call
         return function
 
     return register
+
+
+def numbers(text: str, option: str, least: int) -> list[int]:
+    """The whole numbers of "1,5,10". Raises UsageError naming the option where one is none, or is
+    below `least`."""
+    try:
+        found = [int(piece) for piece in text.split(",") if piece.strip()]
+    except ValueError:
+        found = []
+    if not found or min(found) < least:
+        raise UsageError(f"{option} takes whole numbers from {least} with commas, not {text!r}")
+    return found
 
 
 def main(app: typer.Typer) -> None:

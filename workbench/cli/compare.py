@@ -10,7 +10,7 @@ import typer
 from workbench.cli.command import command
 from workbench.cli.output import Output, shown, table
 
-__all__ = ["register"]
+__all__ = ["compared", "register"]
 
 
 def register(app: typer.Typer) -> None:
@@ -33,10 +33,10 @@ def compare(
     from workbench.compare import compare_runs
 
     named = [name.strip() for name in measures.split(",") if name.strip()] if measures else None
-    out.data(compare_runs(out.workspace, run_a, run_b, named, out.seed), _compared)
+    out.data(compare_runs(out.workspace, run_a, run_b, named, out.seed), compared)
 
 
-def _compared(report: dict[str, Any]) -> Iterator[Any]:
+def compared(report: dict[str, Any]) -> Iterator[Any]:
     a, b = report["a"], report["b"]
     yield f"{shown(str(a['dataset']))}: {a['run']} ({a['kind']}) minus {b['run']} ({b['kind']})"
     yield (

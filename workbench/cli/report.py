@@ -15,10 +15,11 @@ from workbench.errors import UsageError
 
 if TYPE_CHECKING:
     from workbench.report import Findings
+    from workbench.workspace import Workspace
 
-__all__ = ["register"]
+__all__ = ["ENDINGS", "check_target", "find", "register", "write_findings"]
 
-ENDINGS = (".html", ".csv", ".tex", ".json", ".png")
+ENDINGS = (".html", ".csv", ".tex", ".json", ".png", ".svg")
 
 
 def register(app: typer.Typer) -> None:
@@ -29,30 +30,61 @@ def register(app: typer.Typer) -> None:
 def export(
     run: Annotated[str, typer.Argument(help="Id of a run, or its beginning (`workbench runs`).")],
     to: Annotated[
-        Path, typer.Option(help="File to write: its ending (html, csv, tex, json, png) decides.")
+        Path,
+        typer.Option(help="File to write: its ending (html, csv, tex, json, png, svg) decides."),
     ],
     out: Output,
     against: Annotated[
         str | None, typer.Option(help="Another run over the same questions to compare with.")
     ] = None,
     figure: Annotated[
-        str | None, typer.Option(help="Which figure a PNG shows. Default: the first.")
+        str | None, typer.Option(help="Which figure a PNG or SVG shows. Default: the first.")
     ] = None,
     tables: Annotated[
         str | None,
         typer.Option("--table", help="Which table a CSV holds, or questions: every single value."),
     ] = None,
-    dark: Annotated[bool, typer.Option("--dark", help="A PNG on dark paper.")] = False,
+    dark: Annotated[bool, typer.Option("--dark", help="A PNG or SVG on dark paper.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
 ) -> None:
-    """Write a run's tables and figures: an offline HTML page, CSV, LaTeX, JSON or a PNG."""
-    ending = to.suffix.lower()
-    if ending not in ENDINGS:
-        raise UsageError(f"--to names a file that ends in {', '.join(ENDINGS)}, not {to.name!r}")
+    """Write a run's tables and figures: an offline HTML page, CSV, LaTeX, JSON, PNG or SVG."""
+    check_target(to, force)
+    write_findings(out, find(out.workspace, run, against), to, figure, tables, dark)
+
+
+def find(workspace: Workspace, run: str, against: str | None = None) -> Findings:
+    """The findings of a run of any kind: retrieval, answers, or the reward model."""
+    from workbench.runs import load_run
+
+    if load_run(workspace, run).manifest["kind"].startswith("reward-"):
+        from reward_model.report import reward_findings
+
+        return reward_findings(workspace, run, against)
     from workbench.report import findings
+
+    return findings(workspace, run, against)
+
+
+def check_target(to: Path, force: bool, endings: tuple[str, ...] = ENDINGS) -> None:
+    """Refuse, before anything is made, an ending that says nothing and a file that is there."""
+    if to.suffix.lower() not in endings:
+        raise UsageError(f"--to names a file that ends in {', '.join(endings)}, not {to.name!r}")
+    if to.exists() and not force:
+        raise UsageError(f"{to} is there already; give --force to replace it, or another name")
+
+
+def write_findings(
+    out: Output,
+    found: Findings,
+    to: Path,
+    figure: str | None = None,
+    tables: str | None = None,
+    dark: bool = False,
+) -> None:
+    """Write findings in the form that the file's ending names, and say what was written."""
     from workbench.workspace import write_atomically
 
-    found = findings(out.workspace, run, against)
-    content = _content(found, ending, figure, tables, dark)
+    content = _content(found, to.suffix.lower(), figure, tables, dark)
     write_atomically(to, content)
     told = {
         "file": str(to),
@@ -65,7 +97,12 @@ def export(
 
 
 def reproduce(
-    file: Annotated[Path, typer.Argument(help="An exported html, json or png file.")],
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="An exported html, json, png or svg file, or an ipynb with its outputs."
+        ),
+    ],
     out: Output,
 ) -> None:
     """Make a file's figures again from the runs that they name, and compare.
@@ -76,7 +113,7 @@ def reproduce(
         raise UsageError(f"{file}: no such file")
     from workbench.report import reproduce as make_again
 
-    made = make_again(out.workspace, file)
+    made = make_again(out.workspace, file, find)
     out.data({"file": str(file), "figures": made}, _reproduced)
     if not all(one.identical for one in made):
         out.exit_code = PARTIAL
@@ -88,9 +125,10 @@ def _content(
     """What the file of an ending holds."""
     from workbench import report
 
-    if ending == ".png":
+    if ending in (".png", ".svg"):
         name = _chosen(figure, list(found.figures), "figure")
-        return report.png(found.figures[name], "dark" if dark else "light")
+        draw = report.png if ending == ".png" else report.svg
+        return draw(found.figures[name], "dark" if dark else "light")
     if ending == ".csv":
         frames = {one.name: one.frame for one in found.tables} | {"questions": found.questions}
         return report.csv_text(frames[_chosen(table, list(frames), "table")]).encode()

@@ -1,4 +1,4 @@
-"""Commands on retrieval: build, ask, recall, demo."""
+"""Commands on retrieval: build, ask, recall."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
-from workbench.cli.command import Jobs, Scheduler, command
+from workbench.cli.command import Jobs, Scheduler, command, numbers
 from workbench.cli.output import Output, shown, table
 from workbench.errors import UsageError
 from workbench.schema import Recipe
 
-__all__ = ["register"]
+__all__ = ["rankings", "register", "span"]
 
 Name = Annotated[str, typer.Argument(help="Name of the dataset.")]
 
@@ -23,7 +23,6 @@ def register(app: typer.Typer) -> None:
     command(app, "build")(build)
     command(app, "ask")(ask)
     command(app, "recall")(recall)
-    command(app, "demo")(demo)
 
 
 def build(
@@ -76,7 +75,7 @@ def ask(
     with out.progress() as progress:
         banks = open_banks(out.workspace, name, recipe.memories, recipe.embedder, progress)
         sources = sources_for(out.workspace, banks, recipe, progress)
-    out.data(ask_banks(banks, text, recipe, user, sources), _rankings)
+    out.data(ask_banks(banks, text, recipe, user, sources), rankings)
 
 
 def recall(
@@ -101,7 +100,9 @@ def recall(
     ):
         if given not in known:
             raise UsageError(f"--{option} is {' or '.join(known)}, not {given!r}")
-    plan = msgspec.convert({"ks": _numbers(k), "split": split, "level": level, "gold": gold}, Plan)
+    plan = msgspec.convert(
+        {"ks": numbers(k, "--k", 1), "split": split, "level": level, "gold": gold}, Plan
+    )
     recipe = msgspec.structs.replace(recipe, k=max(plan.ks))
     check_recipe(recipe)
     with out.progress() as progress:
@@ -110,25 +111,6 @@ def recall(
         outcome = measure(banks, recipe, plan, sources, progress)
     run = save_recall(out.workspace, banks, outcome)
     out.data({"run": run, **outcome.report}, _recall_report)
-
-
-def demo(out: Output) -> None:
-    """The bundled sample from import to evidence recall, and what to try next."""
-    from workbench.demo import demo as run_demo
-
-    with out.progress() as progress:
-        report = run_demo(out.workspace, out.seed, progress)
-    out.data(report, _demo)
-
-
-def _numbers(text: str) -> list[int]:
-    try:
-        ks = [int(piece) for piece in text.split(",") if piece.strip()]
-    except ValueError:
-        raise UsageError(f"--k takes whole numbers with commas, not {text!r}") from None
-    if not ks or min(ks) < 1:
-        raise UsageError(f"K must be at least 1, not {text!r}")
-    return ks
 
 
 def _built(report: dict[str, Any]) -> Iterator[Any]:
@@ -141,7 +123,7 @@ def _built(report: dict[str, Any]) -> Iterator[Any]:
     yield table("", ["", "n"], rows)
 
 
-def _rankings(report: dict[str, Any]) -> Iterator[Any]:
+def rankings(report: dict[str, Any]) -> Iterator[Any]:
     gold = set(report["evidence"] or ())
     recipe = report["recipe"]
     yield f"{shown(report['question'])}   (as {shown(report['user'])})"
@@ -182,7 +164,7 @@ def _recall_report(report: dict[str, Any]) -> Iterator[Any]:
     yield f"{report['level']} level, {report['gold']} gold; interval over {report['basis']}"
     yield from report["notes"]
     ks = list(report["recall"])
-    spans = [_span(report["interval"][k]) for k in ks]
+    spans = [span(report["interval"][k]) for k in ks]
     rows = [["recall", *(report["recall"][k] for k in ks)], ["95 % interval", *spans]]
     rows += [[name, *(report[name][k] for k in ks)] for name in ("any", "all", "ndcg")]
     rows += [
@@ -200,28 +182,10 @@ def _recall_report(report: dict[str, Any]) -> Iterator[Any]:
         yield f"the approximate top K holds {share} of the exact one"
 
 
-def _demo(report: dict[str, Any]) -> Iterator[Any]:
-    from workbench.cli.sweep import lambda_report
-
-    yield from _rankings(report["ask"])
-    yield "\nEvidence recall over the sample's questions, with 95 % intervals"
-    rows = [
-        [told["label"], told["n"]]
-        + [f"{value:.3f} [{_span(told['interval'][k])}]" for k, value in told["recall"].items()]
-        for told in report["recall"]
-    ]
-    yield table("", ["", "n", *(f"@{k}" for k in report["recall"][0]["recall"])], rows)
-    yield "\nEvery weight λ of the question against the profile"
-    yield from lambda_report(report["sweep"])
-    yield f"\nThe report of this sweep, one file for any browser: {report['report']}"
-    yield "\nNext (after `source .venv/bin/activate`, if you came by `make demo`):"
-    yield from (f"  {line}" for line in report["next"])
-
-
-def _span(bounds: list[float | None]) -> str:
-    lo, hi = bounds
-    return "-" if lo is None or hi is None else f"{lo:.3f}-{hi:.3f}"
-
-
 def _number(value: float | None) -> str:
     return "not defined" if value is None else f"{value:.4f}"
+
+
+def span(bounds: list[float | None]) -> str:
+    lo, hi = bounds
+    return "-" if lo is None or hi is None else f"{lo:.3f}-{hi:.3f}"

@@ -38,7 +38,7 @@ def score(
     from workbench.score import score_file
 
     chosen: Any = gold
-    report = score_file(out.workspace, dataset, answers, chosen, out.seed)
+    report = score_file(out.workspace, dataset, answers, chosen)
     out.data(report, _scores)
     if report["missing"] or report["failed"]:
         out.exit_code = PARTIAL

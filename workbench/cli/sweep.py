@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from workbench.cli.command import Jobs, Scheduler, command
+from workbench.cli.command import Jobs, Scheduler, command, numbers
 from workbench.cli.output import Output, shown, table
 from workbench.errors import UsageError
 from workbench.schema import Recipe
@@ -52,10 +52,9 @@ def lambda_(
     """
     from workbench.sweep import lambda_sweep
 
-    lams, ks = _grid(lam), _numbers(k, "--k", 1)
-    with out.progress() as progress:
-        study = _study(out, name, recipe, (split, jobs, scheduler), progress)
-        report = lambda_sweep(study, recipe, lams, ks)
+    lams, ks = _grid(lam), numbers(k, "--k", 1)
+    how = split, jobs, scheduler
+    report = _swept(out, name, recipe, how, lambda study: lambda_sweep(study, recipe, lams, ks))
     out.data(report, lambda_report)
 
 
@@ -76,11 +75,12 @@ def layers(
     """Recall of the union of K_E episodic and K_S semantic memories, for every pair."""
     from workbench.grids import layer_sweep
 
-    episodic = _numbers(k_episodic, "--k-episodic", 1)
-    semantic = _numbers(k_semantic, "--k-semantic", 0)
-    with out.progress() as progress:
-        study = _study(out, name, recipe, (split, jobs, scheduler), progress)
-        report = layer_sweep(study, recipe, episodic, semantic)
+    episodic = numbers(k_episodic, "--k-episodic", 1)
+    semantic = numbers(k_semantic, "--k-semantic", 0)
+    how = split, jobs, scheduler
+    report = _swept(
+        out, name, recipe, how, lambda study: layer_sweep(study, recipe, episodic, semantic)
+    )
     out.data(report, _layers_report)
 
 
@@ -96,10 +96,9 @@ def ablation(
     """The recipe without each of its ingredients, tested against the whole (Holm)."""
     from workbench.grids import ablation_sweep
 
-    ks = _numbers(k, "--k", 1)
-    with out.progress() as progress:
-        study = _study(out, name, recipe, (split, jobs, scheduler), progress)
-        report = ablation_sweep(study, recipe, ks)
+    ks = numbers(k, "--k", 1)
+    how = split, jobs, scheduler
+    report = _swept(out, name, recipe, how, lambda study: ablation_sweep(study, recipe, ks))
     out.data(report, _settings_report)
 
 
@@ -116,16 +115,20 @@ def controls(
     where it beats them all is a gain personalisation."""
     from workbench.grids import control_sweep
 
-    ks = _numbers(k, "--k", 1)
-    with out.progress() as progress:
-        study = _study(out, name, recipe, (split, jobs, scheduler), progress)
-        report = control_sweep(study, recipe, ks)
+    ks = numbers(k, "--k", 1)
+    how = split, jobs, scheduler
+    report = _swept(out, name, recipe, how, lambda study: control_sweep(study, recipe, ks))
     out.data(report, _settings_report)
 
 
-def _study(
-    out: Output, name: str, recipe: Recipe, how: tuple[str, int, str | None], progress: Any
-) -> Study:
+def _swept(
+    out: Output,
+    name: str,
+    recipe: Recipe,
+    how: tuple[str, int, str | None],
+    sweep: Callable[[Study], dict[str, Any]],
+) -> dict[str, Any]:
+    """What a sweep reports of the study of a dataset; `how` are split, jobs and scheduler."""
     from workbench.cells import Study
     from workbench.library import open_banks
     from workbench.parallel import Workers
@@ -133,24 +136,16 @@ def _study(
 
     split, jobs, scheduler = how
     check_recipe(recipe)
-    return Study(
-        out.workspace,
-        open_banks(out.workspace, name, recipe.memories, recipe.embedder, progress),
-        split=split,
-        seed=out.seed,
-        workers=Workers(jobs=jobs, scheduler=scheduler),
-        progress=progress,
-    )
-
-
-def _numbers(text: str, option: str, least: int) -> list[int]:
-    try:
-        numbers = [int(piece) for piece in text.split(",") if piece.strip()]
-    except ValueError:
-        numbers = []
-    if not numbers or min(numbers) < least:
-        raise UsageError(f"{option} takes whole numbers from {least} with commas, not {text!r}")
-    return numbers
+    with out.progress() as progress:
+        study = Study(
+            out.workspace,
+            open_banks(out.workspace, name, recipe.memories, recipe.embedder, progress),
+            split=split,
+            seed=out.seed,
+            workers=Workers(jobs=jobs, scheduler=scheduler),
+            progress=progress,
+        )
+        return sweep(study)
 
 
 def _grid(text: str) -> list[float]:

@@ -89,14 +89,18 @@ def save(
 
 
 def load(workspace: Workspace, name: str) -> Dataset:
-    """The version in force of a dataset; the bundled "sample" is imported where it is absent.
+    """The version in force of a dataset; the bundled "sample" is imported where it is absent
+    (and only read, where nothing may be written).
 
     Raises DataError naming the datasets that exist where there is none of this name, and
     WorkspaceError where its files are missing or differ from their checksums.
     """
     if name == SAMPLE and current(workspace, name) is None:
         log = ImportLog()
-        save(workspace, load_sample(log), log)
+        sample = load_sample(log)
+        if workspace.read_only:
+            return sample
+        save(workspace, sample, log)
     dataset = read_in_force(workspace, name)
     if dataset is None:
         raise _unknown(workspace, name)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Literal, NamedTuple
+
 import plotly.graph_objects as go
 import polars as pl
 
-from workbench.figures.drawing import NAME_WIDTH, bands, k_axis, signed, span
+from workbench.figures.drawing import NAME_WIDTH, PAPER_LAMBDA, bands, k_axis, signed, span
 from workbench.figures.lines import Label, labelled, lines, marked
 from workbench.passport import Passport
 from workbench.theme import NEUTRAL, axes, faded, plain
 
 __all__ = ["difference_curve", "lambda_sensitivity", "recall_curves"]
-
-PAPER_LAMBDA = 0.8  # where the paper reports its best: a reference beside our own finding
 
 
 def lambda_sensitivity(
@@ -53,42 +53,96 @@ def lambda_sensitivity(
     return signed(figure, "lambda_sensitivity", said, passport)
 
 
-def recall_curves(frame: pl.DataFrame, passport: Passport) -> go.Figure:
-    """Evidence recall against K (SPEC A.9.4), a line for each of `series`.
+Measure = Literal["recall", "any", "all"]
+Level = Literal["turn", "session"]
 
-    `frame` has `k, mean, lo, hi`, and `series` where there are several.
-    """
-    figure = axes(
-        "Evidence recall by the number K of memories retrieved",
-        "share of a question’s evidence turns that the first K memories hold",
-        "K (logarithmic)",
+
+class _Words(NamedTuple):
+    """How a measure is called in a title, explained in a sentence, and written on an axis."""
+
+    title: str
+    means: str
+    axis: str
+
+
+WORDS: dict[Measure, _Words] = {
+    "recall": _Words(
+        "Evidence recall",
+        "share of a question’s evidence {piece}s that the first K {unit} hold",
         "evidence recall@K",
+    ),
+    "any": _Words(
+        "Any evidence found",
+        "share of questions with at least one evidence {piece} in the first K {unit}",
+        "share of questions, any@K",
+    ),
+    "all": _Words(
+        "All evidence found",
+        "share of questions whose every evidence {piece} is in the first K {unit}",
+        "share of questions, all@K",
+    ),
+}
+
+
+def recall_curves(
+    frame: pl.DataFrame,
+    passport: Passport,
+    measure: Measure = "recall",
+    level: Level = "turn",
+    ceilings: pl.DataFrame | None = None,
+    by: str = "",
+) -> go.Figure:
+    """A measure of evidence against K (SPEC A.9.4), a line for each of `series`.
+
+    `frame` has `k, mean, lo, hi`, and `series` where there are several; `by` says in the title
+    what these are ("retriever"). Each row of `ceilings`
+    (`ceiling, mean`) is a dotted level with its name.
+    """
+    words, unit = WORDS[measure], "memories" if level == "turn" else "sessions"
+    figure = axes(
+        f"{words.title} by {f'{plain(by)} and ' if by else ''}the number K of {unit} retrieved",
+        words.means.format(piece=level, unit=unit),
+        "K (logarithmic)",
+        words.axis,
     )
-    shown = span(frame)
-    labelled(figure, list(lines(figure, frame.sort("k", maintain_order=True), ("k", "K"))), shown)
+    levels = [] if ceilings is None else list(ceilings.select("ceiling", "mean").iter_rows())
+    shown = span(frame, *(mean for _, mean in levels))
+    labels = list(lines(figure, frame.sort("k", maintain_order=True), ("k", "K")))
+    for name, mean in levels:
+        figure.add_hline(y=mean, line={"color": NEUTRAL, "width": 1.5, "dash": "dot"})
+        labels.append(Label(mean, plain(name, NAME_WIDTH), NEUTRAL))
+    labelled(figure, labels, shown)
     figure.update_yaxes(range=shown, tickformat=".2f")
     k_axis(figure, frame["k"])
-    return signed(figure, "recall_curves", bands(passport), passport)
+    said = bands(passport)
+    if levels:
+        said += " Dotted: ceilings, by their names."
+    return signed(figure, "recall_curves", said, passport)
 
 
 def difference_curve(
-    frame: pl.DataFrame, passport: Passport, names: tuple[str, str] = ("a", "b")
+    frame: pl.DataFrame,
+    passport: Passport,
+    names: tuple[str, str] = ("a", "b"),
+    measure: Measure = "recall",
 ) -> go.Figure:
     """How much more of the evidence one setting finds than another, at every K.
 
     `frame` has `k, difference, lo, hi`; `names` are the settings. Above zero the first finds more.
     """
     first, second = (plain(name, NAME_WIDTH) for name in names)
+    title = WORDS[measure].title
     figure = axes(
-        f"Difference in evidence recall: {first} − {second}",
+        f"Difference in {title[0].lower()}{title[1:]}: {first} − {second}",
         f"above zero {first} finds more, below zero {second}",
         "K (logarithmic)",
-        "difference in recall@K",
+        f"difference in {measure}@K",
     )
     renamed = frame.rename({"difference": "mean"}).sort("k")
     figure.add_hline(y=0, line={"color": NEUTRAL, "width": 1.5})
     list(lines(figure, renamed, ("k", "K"), "+.3f"))
-    figure.update_yaxes(range=span(renamed, 0.0), tickformat="+.2f")
+    # No sign is asked for: some plotly.js (marimo's) then write every digit of a number.
+    figure.update_yaxes(range=span(renamed, 0.0), tickformat=".2f")
     k_axis(figure, frame["k"])
     said = f"Paired over the same questions. {bands(passport, 'Band')}"
     return signed(figure, "difference_curve", said, passport)

@@ -7,9 +7,9 @@ from typing import Any
 import plotly.graph_objects as go
 import polars as pl
 
-from workbench.figures.drawing import bands, estimate, k_axis, signed
+from workbench.figures.drawing import PAPER_LAMBDA, bands, estimate, k_axis, signed
 from workbench.passport import Passport
-from workbench.theme import axes
+from workbench.theme import NEUTRAL, axes
 
 __all__ = ["layer_heatmap", "recall_surface"]
 
@@ -36,26 +36,21 @@ def recall_surface(frame: pl.DataFrame, passport: Passport) -> go.Figure:
     )
     shared = {"x": rows[0]["k"].to_list(), "y": [row["lam"][0] for row in rows]}
     hover = [[_cell(cell) for cell in row.iter_rows(named=True)] for row in rows]
+    against = [
+        [f"{text}<br>{gain:+.3f} against λ = 1" for text, gain in zip(*pair, strict=True)]
+        for pair in zip(hover, gains, strict=True)
+    ]
     _panel(figure, 0, {**shared, "z": recall, "hovertext": hover, "colorscale": "Cividis"})
-    _panel(
-        figure,
-        1,
-        {
-            **shared,
-            "z": gains,
-            "hovertext": [
-                [f"{text}<br>{gain:+.3f} against λ = 1" for text, gain in zip(*pair, strict=True)]
-                for pair in zip(hover, gains, strict=True)
-            ],
-            "colorscale": DIVERGING,
-            "zmin": -far,
-            "zmax": far,
-        },
-    )
+    gained = {"z": gains, "hovertext": against, "colorscale": DIVERGING}
+    _panel(figure, 1, {**shared, **gained, "zmin": -far, "zmax": far})
     figure.update_layout(xaxis2_title=figure.layout.xaxis.title, margin_r=70)
     k_axis(figure, frame["k"])
     figure.update_yaxes(dtick=0.2, range=[-0.025, 1.025])
-    said = f"{bands(passport, 'Under the pointer')} Blue: better than the query alone."
+    figure.add_hline(y=PAPER_LAMBDA, line={"color": NEUTRAL, "width": 1.2, "dash": "dash"})
+    said = (
+        f"{bands(passport, 'Under the pointer')} Blue: better than the query alone. "
+        f"Dashed: the paper’s λ = {PAPER_LAMBDA}, a reference."
+    )
     return signed(figure, "recall_surface", said, passport)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import plotly.graph_objects as go
@@ -36,16 +36,13 @@ def rank_movement(asked: Mapping[str, Any], passport: Passport) -> go.Figure:
         "",
         height=100 + ROW * (depth + 1),
     )
-    places = {hit["memory_id"]: hit["rank"] for hit in after}
-    for hit in before:
-        if hit["memory_id"] not in places:
-            _line(figure, hit["rank"], depth + 1, NEUTRAL, "dot")
-        _name(figure, hit, 0, gold)
-    for hit in after:
-        was = hit["rank_without"]
-        start = was if was is not None and was <= depth else depth + 1
-        _line(figure, start, hit["rank"], _colour(hit), "solid" if start <= depth else "dash")
-        _name(figure, hit, 1, gold)
+    # All at once: plotly checks every annotation again for each one that is added.
+    figure.add_traces(list(_lines(before, after, depth)))
+    figure.update_layout(
+        annotations=[
+            _name(hit, column, gold) for column, hits in enumerate((before, after)) for hit in hits
+        ]
+    )
     figure.update_xaxes(range=[-0.03, 1.03], visible=False)
     figure.update_yaxes(range=[depth + 1.2, 0.4], visible=False)
     side = 40 + int(6.3 * TEXT_WIDTH)
@@ -64,8 +61,22 @@ def _colour(hit: Mapping[str, Any]) -> str:
     return ROSE if was is None or was > hit["rank"] else FELL
 
 
-def _line(figure: go.Figure, start: int, end: int, colour: str, dash: str) -> None:
-    figure.add_scatter(
+def _lines(
+    before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]], depth: int
+) -> Iterator[go.Scatter]:
+    """A line for each memory of either ranking, to or from below the foot where it is in one."""
+    kept = {hit["memory_id"] for hit in after}
+    for hit in before:
+        if hit["memory_id"] not in kept:
+            yield _line(hit["rank"], depth + 1, NEUTRAL, "dot")
+    for hit in after:
+        was = hit["rank_without"]
+        start = was if was is not None and was <= depth else depth + 1
+        yield _line(start, hit["rank"], _colour(hit), "solid" if start <= depth else "dash")
+
+
+def _line(start: int, end: int, colour: str, dash: str) -> go.Scatter:
+    return go.Scatter(
         x=[0, 1],
         y=[start, end],
         mode="lines",
@@ -74,19 +85,21 @@ def _line(figure: go.Figure, start: int, end: int, colour: str, dash: str) -> No
     )
 
 
-def _name(figure: go.Figure, hit: Mapping[str, Any], column: int, gold: set[str]) -> None:
+def _name(hit: Mapping[str, Any], column: int, gold: set[str]) -> dict[str, Any]:
     """A memory's rank and text beside its place: left of the left column, right of the right."""
     star = "★ " if gold.intersection(hit["sources"]) else ""
     text = f"{star}{plain(hit['text'], TEXT_WIDTH)}"
     was = hit["rank_without"]
     moved = f" (from {was})" if column and was not in (None, hit["rank"]) else ""
-    figure.add_annotation(
-        text=f"<b>{hit['rank']}</b>{moved}  {text}" if column else f"{text}  <b>{hit['rank']}</b>",
-        x=column,
-        y=hit["rank"],
-        xanchor="left" if column else "right",
-        xshift=6 if column else -6,
-        showarrow=False,
-        font={"size": 12},
-        hovertext=f"{plain(hit['owner'], 40)}: {plain(hit['text'], 400)}",
-    )
+    return {
+        "text": f"<b>{hit['rank']}</b>{moved}  {text}"
+        if column
+        else f"{text}  <b>{hit['rank']}</b>",
+        "x": column,
+        "y": hit["rank"],
+        "xanchor": "left" if column else "right",
+        "xshift": 6 if column else -6,
+        "showarrow": False,
+        "font": {"size": 12},
+        "hovertext": f"{plain(hit['owner'], 40)}: {plain(hit['text'], 400)}",
+    }

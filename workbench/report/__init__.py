@@ -1,10 +1,10 @@
-"""Reports of a run: one offline HTML page, CSV, LaTeX, JSON or PNG, and figures made again."""
+"""Reports of a run: one offline HTML page, CSV, LaTeX, JSON, PNG or SVG, and figures made again."""
 
 from __future__ import annotations
 
-from workbench.report.findings import Findings, Table, findings
+from workbench.report.findings import Findings, Table, findings, main_measure
 from workbench.report.page import page
-from workbench.report.pictures import png
+from workbench.report.pictures import png, svg
 from workbench.report.reproduction import Reproduction, carried, reproduce
 from workbench.report.sheets import csv_text, json_text, latex_text
 
@@ -17,7 +17,9 @@ __all__ = [
     "findings",
     "json_text",
     "latex_text",
+    "main_measure",
     "page",
     "png",
     "reproduce",
+    "svg",
 ]

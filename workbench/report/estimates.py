@@ -23,7 +23,6 @@ def estimates(frame: pl.DataFrame, by: list[str], passport: Passport) -> pl.Data
         found = mean_interval(
             group["value"].to_numpy(),
             group["scope"].to_list(),
-            seed=passport.seed,
             level=passport.level,
         )
         keys = [group[name][0] for name in by]

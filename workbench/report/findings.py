@@ -6,7 +6,7 @@ its own is shown as its measures with intervals.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import plotly.graph_objects as go
@@ -14,16 +14,19 @@ import polars as pl
 
 from workbench import figures
 from workbench.compare import compare
+from workbench.contrasts import by_category
+from workbench.figures.differences import category_differences
 from workbench.figures.drawing import estimate
 from workbench.passport import Passport, passport_of
 from workbench.report.answers import answers
 from workbench.report.estimates import at_cutoffs, estimates
 from workbench.report.sweeps import SWEEPS
 from workbench.report.tables import Found, Table, probability
+from workbench.run_list import apart
 from workbench.runs import Run, load_run
 from workbench.workspace import Workspace
 
-__all__ = ["Findings", "Table", "findings"]
+__all__ = ["Findings", "Table", "findings", "main_measure"]
 
 FAVOURITE_K = 25  # the paper's K_E
 TITLES = {
@@ -127,14 +130,19 @@ def _comparison(run: Run, other: Run, passport: Passport) -> Found:
                 "n": one["n"],
             }
             for name, one in told["measures"].items()
-        ]
+        ],
+        schema_overrides={"lo": pl.Float64, "hi": pl.Float64},
+        infer_schema_length=None,
     )
     drawn = {}
     curve = at_cutoffs(tests).filter(pl.col("measure") == "recall")
     if len(curve) > 1:
         names = (f"{_short(run)} (a)", f"{_short(other)} (b)")
         drawn["difference"] = figures.difference_curve(curve, passport, names)
-    favourite = f"recall@{_favourite(curve['k'].to_list())}" if len(curve) else "f1_squad"
+    favourite = main_measure(tests["metric"].to_list())
+    parts = by_category(run, other, favourite, passport.seed)
+    names = apart(run.manifest, other.manifest)
+    drawn["categories"] = category_differences(parts, passport, favourite, names)
     lead = [f"a: {_recipe(run)}. b: {_recipe(other)}."]
     lead += [
         f"{row['metric']}: a − b = {estimate(row | {'mean': row['difference']}, '+.3f')}, "
@@ -144,7 +152,19 @@ def _comparison(run: Run, other: Run, passport: Passport) -> Found:
         if row["metric"] == favourite
     ]
     title = "Paired differences, a − b; p by permutation of signs, Holm over the table"
-    return Found(lead, [Table("differences", title, tests)], drawn)
+    by = f"{favourite} by category, a − b; Holm over the categories"
+    tables = [Table("differences", title, tests), Table("categories", by, parts)]
+    return Found(lead, tables, drawn)
+
+
+def main_measure(measures: Sequence[str]) -> str:
+    """The measure that speaks for a comparison: recall at the paper's K or the largest below it,
+    the SQuAD F1 of answers, else the first there is."""
+    ends = [name.removeprefix("recall@") for name in measures if name.startswith("recall@")]
+    ks = [int(end) for end in ends if end.isdecimal()]
+    if ks:
+        return f"recall@{_favourite(ks)}"
+    return "f1_squad" if "f1_squad" in measures else measures[0]
 
 
 def _favourite(ks: list[int]) -> int:

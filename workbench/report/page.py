@@ -72,8 +72,8 @@ def _head(found: Findings) -> Iterator[str]:
         yield from (f"<li>{_text(line)}</li>" for line in found.lead)
         yield "</ul>"
     yield (
-        f'<p class="muted">Brackets: {_text(found.passport.intervals)}. A mean is over the '
-        "questions scored; the others are counted above.</p>"
+        f'<p class="muted">Brackets: {_text(found.passport.intervals)}. A mean is over '
+        "what was scored; the others are counted above.</p>"
     )
 
 

@@ -1,10 +1,12 @@
-"""PNG of a figure, drawn by a local Chromium through kaleido, its passport in the file."""
+"""PNG and SVG of a figure, drawn by a local Chromium through kaleido, the passport in the file."""
 
 from __future__ import annotations
 
 import hashlib
+import html
 import json
 import os
+import re
 import struct
 import zlib
 from collections.abc import Iterator
@@ -18,11 +20,24 @@ from workbench.report.sheets import spec
 from workbench.schema import digest_of
 from workbench.theme import in_mode
 
-__all__ = ["KEYWORD", "chunks", "pixels_sha256", "png", "read_text"]
+__all__ = [
+    "KEYWORD",
+    "chunks",
+    "is_svg",
+    "pixels_sha256",
+    "png",
+    "read_metadata",
+    "read_text",
+    "svg",
+    "svg_sha256",
+]
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 KEYWORD = b"workbench"  # of the tEXt chunk
 WIDTH, SCALE, SECONDS = 1000, 2, 60
+METADATA = re.compile(
+    rb'<title>[^<]*</title><desc>[^<]*</desc><metadata id="workbench">([^<]*)</metadata>'
+)
 
 
 def png(figure: go.Figure, mode: str = "light") -> bytes:
@@ -35,15 +50,56 @@ def png(figure: go.Figure, mode: str = "light") -> bytes:
     there is no browser to draw with, DataError where the browser fails.
     """
     drawn = _drawn(in_mode(figure, mode))
-    said = {
-        **spec(figure)["layout"]["meta"],
-        "mode": mode,
-        "spec": digest_of(spec(figure)),
-        "pixels": pixels_sha256(drawn),
-    }
+    said = _said(figure, mode) | {"pixels": pixels_sha256(drawn)}
     text = KEYWORD + b"\0" + json.dumps(said, ensure_ascii=True, sort_keys=True).encode("ascii")
     header_ends = len(SIGNATURE) + 25  # the first chunk, IHDR, always has 13 bytes of data
     return drawn[:header_ends] + _chunk(b"tEXt", text) + drawn[header_ends:]
+
+
+def svg(figure: go.Figure, mode: str = "light") -> bytes:
+    """The figure as SVG, 1000 pixels wide: lines and text stay lines and text.
+
+    `<title>` and `<desc>` hold its title and caption for readers who cannot see it, `<metadata>`
+    what `png` writes, with the digest of the drawing in the place of the pixels'. No script and no
+    link is in it. Raises as `png` does.
+    """
+    drawn = _drawn(in_mode(figure, mode), "svg")
+    opening = drawn.index(b">") + 1
+    said = _said(figure, mode) | {"drawing": hashlib.sha256(drawn).hexdigest()}
+    title = re.sub("<[^>]*>", "", figure.layout.title.text or "")  # of ours: K<sub>E</sub>
+    told = [
+        f"<title>{html.escape(html.unescape(title))}</title>",
+        f"<desc>{html.escape(said['caption'])}</desc>",
+        '<metadata id="workbench">',
+        html.escape(json.dumps(said, ensure_ascii=True, sort_keys=True)),
+        "</metadata>",
+    ]
+    return drawn[:opening] + "".join(told).encode() + drawn[opening:]
+
+
+def is_svg(data: bytes) -> bool:
+    """Whether a file's content is an SVG as `svg` writes it."""
+    return data.startswith(b"<svg")
+
+
+def read_metadata(data: bytes) -> dict[str, Any]:
+    """What `svg` wrote into the file. Raises DataError where there is no such thing.
+
+    No XML is parsed: a file from elsewhere can make nothing happen.
+    """
+    found = METADATA.search(data)
+    try:
+        said = json.loads(html.unescape(found[1].decode())) if found else None
+    except ValueError as error:
+        raise DataError(f"the SVG file's passport cannot be read: {error}") from error
+    if not isinstance(said, dict):
+        raise DataError("the SVG file carries no passport: it was not exported by the workbench")
+    return said
+
+
+def svg_sha256(data: bytes) -> str:
+    """Digest of an SVG's drawing, whatever its metadata say."""
+    return hashlib.sha256(METADATA.sub(b"", data, count=1)).hexdigest()
 
 
 def chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:
@@ -86,16 +142,24 @@ def pixels_sha256(data: bytes) -> str:
     return found.hexdigest()
 
 
-def _drawn(figure: go.Figure) -> bytes:
+def _said(figure: go.Figure, mode: str) -> dict[str, Any]:
+    """What a picture says of itself: its figure's metadata, and the digest of its JSON."""
+    held = spec(figure)
+    return {**held["layout"]["meta"], "mode": mode, "spec": digest_of(held)}
+
+
+def _drawn(figure: go.Figure, format: str = "png") -> bytes:
     import kaleido
 
     browser = os.environ.get("BROWSER_PATH") or find_browser()
     if browser is None:
         raise UsageError(
-            "PNG needs Chromium or Chrome, and none was found: install chromium with your system's "
-            "package manager, or set BROWSER_PATH to it. HTML, CSV, LaTeX and JSON need none"
+            "PNG and SVG need Chromium or Chrome, and none was found: install chromium with your "
+            "system's package manager, or set BROWSER_PATH to it. HTML, CSV, LaTeX and JSON need "
+            "none"
         )
-    size = {"format": "png", "width": WIDTH, "height": figure.layout.height, "scale": SCALE}
+    scale = SCALE if format == "png" else 1
+    size = {"format": format, "width": WIDTH, "height": figure.layout.height, "scale": scale}
     try:
         drawn: bytes = kaleido.calc_fig_sync(
             figure.to_dict(),

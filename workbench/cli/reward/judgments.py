@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import typer
@@ -13,6 +13,9 @@ import typer
 from workbench.cli.command import PARTIAL, command
 from workbench.cli.output import Output, shown, table
 from workbench.errors import UsageError
+
+if TYPE_CHECKING:
+    from reward_model.simulate import SimulationOptions
 
 __all__ = ["Name", "interval", "register", "synthetic"]
 
@@ -57,9 +60,7 @@ def simulate(
     For demonstration, teaching and testing; marked as synthetic wherever they appear. They replace
     what the name holds.
     """
-    from reward_model.scores import save_scores
-    from reward_model.simulate import SimulationOptions, simulate
-    from reward_model.store import save_comparisons
+    from reward_model.simulate import SimulationOptions
 
     options = SimulationOptions(
         participants=participants,
@@ -72,9 +73,18 @@ def simulate(
         tie_share=tie_share,
         careless=careless,
     )
+    out.data(_made(out, name, options), _simulated)
+
+
+def _made(out: Output, name: str, options: SimulationOptions) -> dict[str, Any]:
+    """Simulate, keep judgments and planned features, and tell of both."""
+    from reward_model.scores import save_scores
+    from reward_model.simulate import simulate
+    from reward_model.store import save_comparisons
+
     made = simulate(options)
     kept = save_comparisons(out.workspace, name, made.comparisons, "workbench reward simulate")
-    told = {
+    return {
         **_counted(kept.name, made.comparisons),
         "content": kept.content,
         "synthetic": True,
@@ -82,7 +92,6 @@ def simulate(
         "options": msgspec.to_builtins(options),
         "truth": made.truth,
     }
-    out.data(told, _simulated)
 
 
 def import_(

@@ -1,0 +1,209 @@
+"""Two runs over the same questions: in all, by category, and question by question."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import polars as pl
+import streamlit as st
+
+from parts import data, exports, show, state
+from parts.show import literal
+from views import run_table
+from workbench.ask import find_question
+from workbench.contrasts import by_category, by_question, comparable
+from workbench.datasets.store import SAMPLE
+from workbench.figures.differences import category_differences
+from workbench.report import Findings, csv_text, main_measure
+from workbench.report.tables import Table, probability
+from workbench.run_list import apart
+from workbench.runs import Run
+from workbench.usable import dataset_names
+
+__all__ = ["compared", "kept_pairs", "totals"]
+
+WHAT = """
+Both runs answered **the same questions**, so they are compared question by question: **a − b**
+is above zero where run a did better. The *interval* (95 %, over conversations) says how far the
+mean difference could be another one with other conversations like these; **p** is how often a
+difference as large would come about if a and b were interchangeable, by flipping its sign at
+random. Many looks make small p cheap, so p is *corrected* (Holm) for the number of categories.
+"""
+ROWS = 12
+MEASURE, SIDE, PAGE = "pair-measure", "pair-side", "pair-page"
+SIDES = {"": "all that differ", "a": "a is better", "b": "b is better", "same": "the same"}
+EQUAL = 1e-12
+# The settings that the Retrieval page can take over from a run.
+KNOBS = ("memories", "embedder", "retriever", "prior", "lam", "k", "boost")
+
+
+def compared(known: Mapping[str, Any]) -> None:
+    """Choose the other run, and see the difference from every side."""
+    st.subheader("Compare two runs")
+    st.markdown(WHAT)
+    a = run_table.loaded(state.current().run)
+    others = _others(a, known)
+    if not others:
+        show.empty(
+            "No other run here was measured on the same data, against the same gold. "
+            "Make one with other settings, such as:",
+            f"workbench recall {known[a.id]['dataset'] or SAMPLE} --prior facts --lam 0.8",
+        )
+        return
+    if state.current().against not in others:
+        state.change(against=others[0])
+    st.selectbox(
+        "Compare with",
+        others,
+        format_func=run_table.labels(known).__getitem__,
+        help="Only runs of the same data, measured alike, can be compared.",
+        **state.bound("against"),
+    )
+    b = run_table.loaded(state.current().against)
+    found = run_table.findings_of(a.id, b.id)
+    shared = found.tables[0].frame["metric"].to_list()
+    names = apart(a.manifest, b.manifest)
+    show.text(f"a: {names[0]}. b: {names[1]}.")
+    _by_category((a, b), _measure(shared), names, found)
+
+
+def _others(a: Run, known: Mapping[str, Any]) -> list[str]:
+    """Runs that can be compared with a, those of its kind first."""
+    manifests = data.workspace().manifests("runs")
+    fits = [run for run in known if run != a.id and comparable(a.manifest, manifests[run])]
+    return sorted(fits, key=lambda run: known[run]["kind"] != a.manifest["kind"])
+
+
+def _measure(shared: list[str]) -> str:
+    if state.kept(MEASURE) not in shared:
+        state.keep(MEASURE, main_measure(shared))
+    st.selectbox("Measure", shared, **state.kept_as(MEASURE))
+    return str(state.kept(MEASURE))
+
+
+def _by_category(
+    pair: tuple[Run, Run], measure: str, names: tuple[str, str], found: Findings
+) -> None:
+    frame = by_category(*pair, measure, found.passport.seed)
+    whole = frame.row(0, named=True)
+    pairs = by_question(*pair, measure)
+    show.text(
+        f"{measure}: a {whole['a']:.3f}, b {whole['b']:.3f}, over the {whole['n']:,} questions of "
+        f"both; p {_p(whole['p'])}. {totals(pairs)}"
+    )
+    show.figure(category_differences(frame, found.passport, measure, names), "differences", 860)
+    run_table.of(Table("categories", f"{measure} by category, a − b", frame.drop("basis")))
+    if "difference" in found.figures:
+        show.figure(found.figures["difference"], "curve")
+    run_table.of(found.tables[0])
+    _by_question(pair[0], pairs, measure)
+    st.subheader("Take it along")
+    _files(pair, frame, pairs, measure)
+    exports.downloads(found, f"compare-{pair[0].id[:8]}-{pair[1].id[:8]}", found.tables[0].frame)
+
+
+def _p(p: float) -> str:
+    said = probability(p)
+    return said if said.startswith("below") else f"= {said}"
+
+
+def totals(pairs: pl.DataFrame) -> str:
+    """How many questions each side wins, in a sentence."""
+    won = {side: len(kept_pairs(pairs, side)) for side in ("a", "b", "same")}
+    return (
+        f"a is better on {won['a']:,} questions, b on {won['b']:,}; on {won['same']:,} they do "
+        "equally well."
+    )
+
+
+def kept_pairs(pairs: pl.DataFrame, side: str) -> pl.DataFrame:
+    """The rows of `by_question` that a side ("" for all that differ, a, b, same) has."""
+    gap = pl.col("difference")
+    wanted = {"": gap.abs() > EQUAL, "a": gap > EQUAL, "b": gap < -EQUAL}
+    return pairs.filter(wanted.get(side, gap.abs() <= EQUAL))
+
+
+def _by_question(a: Run, pairs: pl.DataFrame, measure: str) -> None:
+    """The single questions, the largest differences first, each a way to the Retrieval page."""
+    st.subheader("Question by question")
+    left, right = st.columns([3, 1], vertical_alignment="bottom")
+    left.segmented_control(
+        "Questions",
+        list(SIDES),
+        format_func=lambda side: f"{SIDES[side]} {len(kept_pairs(pairs, side)):,}",
+        **state.kept_as(SIDE),
+    )
+    kept = kept_pairs(pairs, state.kept(SIDE) or "")
+    if not len(kept):
+        st.info("No question of this kind.")
+        return
+    pages = -(-len(kept) // ROWS)
+    state.keep(PAGE, min(int(state.kept(PAGE, 1)), pages))
+    if pages > 1:
+        right.number_input(f"Page, of {pages:,}", 1, pages, step=1, **state.kept_as(PAGE, 1))
+    rows = kept.slice((int(state.kept(PAGE, 1)) - 1) * ROWS, ROWS)
+    texts = _texts(a, rows["question"].to_list())
+    body = "".join(
+        f"<tr><td>{literal(texts.get(row['question'], ''), 240)}"
+        f'<div class="quiet">{literal(row["question"])} · {literal(row["category"])}</div></td>'
+        f'<td class="number">{row["a"]:.3f}</td><td class="number">{row["b"]:.3f}</td>'
+        f'<td class="number">{row["difference"]:+.3f}</td></tr>'
+        for row in rows.iter_rows(named=True)
+    )
+    numeric = ("a", "b", "a − b")
+    run_table.drawn(("question", *numeric), body, f"{measure} of single questions", numeric)
+    if texts:
+        _open(a, rows["question"].to_list(), texts)
+
+
+def _texts(run: Run, questions: list[str]) -> dict[str, str]:
+    """What the questions say, where the data set is here; reward runs have comparisons instead."""
+    name = _dataset(run)
+    if name not in dataset_names(data.workspace()) or run.manifest["kind"].startswith("reward-"):
+        return {}
+    known = data.dataset(name)
+    found = {one: find_question(known, one) for one in questions}
+    return {one: question.text for one, question in found.items() if question is not None}
+
+
+def _open(a: Run, questions: list[str], texts: dict[str, str]) -> None:
+    left, right = st.columns([4, 1], vertical_alignment="bottom")
+    hide = show.hiding()
+    chosen = left.selectbox(
+        "Look at a question of this page",
+        [one for one in questions if one in texts],
+        format_func=lambda one: hide(f"{texts[one][:120]} · {one}"),
+        key="_pair_question",
+    )
+    if right.button("Open in Retrieval", width="stretch"):
+        recipe = a.manifest["identity"].get("recipe") or {}
+        knobs = {name: recipe[name] for name in KNOBS if name in recipe}
+        plain = dict.fromkeys(("scope", "user", "search", "category", "effect", "turn"), "")
+        state.change(dataset=_dataset(a), question=chosen, **knobs, **plain)
+        state.go("retrieval")
+
+
+def _files(pair: tuple[Run, Run], frame: pl.DataFrame, pairs: pl.DataFrame, measure: str) -> None:
+    """The tables of the measure that is looked at; `exports` has the whole comparison."""
+    st.caption(
+        "The first two hold the measure chosen above; the others all measures, with the figures of "
+        "the main one. The HTML page opens offline, and `workbench reproduce FILE` makes its "
+        "figures again."
+    )
+    row = st.container(horizontal=True)
+    stem = f"compare-{pair[0].id[:8]}-{pair[1].id[:8]}-{measure.replace('@', '-')}"
+    for label, table in (("categories", frame), ("questions", pairs)):
+        row.download_button(
+            f"CSV: {label}",
+            partial(csv_text, table),
+            file_name=f"{stem}-{label}.csv",
+            mime="text/csv",
+            key=f"_pair_csv_{label}",
+            on_click="ignore",
+        )
+
+
+def _dataset(run: Run) -> str:
+    return str(run.manifest["identity"].get("dataset") or run.manifest.get("dataset") or "")

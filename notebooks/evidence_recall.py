@@ -1,0 +1,715 @@
+import marimo
+
+__generated_with = "0.25.2"
+app = marimo.App(width="medium", app_title="Evidence recall")
+
+with app.setup(hide_code=True):
+    import marimo as mo
+    import polars as pl
+
+    from workbench import figures
+    from workbench.build import KINDS
+    from workbench.ceilings import ceilings
+    from workbench.cells import Study
+    from workbench.curves import (
+        MEASURES,
+        by_category,
+        curves,
+        difference,
+        gap_words,
+        measured,
+        missing,
+        only,
+        passport_of_runs,
+        plan_for,
+        table,
+    )
+    from workbench.datasets import store
+    from workbench.embedders import open_embedder
+    from workbench.errors import UsageError, WorkbenchError
+    from workbench.escaped import literal
+    from workbench.excerpt import listing
+    from workbench.grids import layer_sweep
+    from workbench.library import is_built, open_banks
+    from workbench.metrics import exclusion
+    from workbench.notebook import empty, opened, pressed, progress, shown
+    from workbench.passport import passport_of
+    from workbench.prepare import in_split
+    from workbench.runs import load_run
+    from workbench.usable import dataset_names, priors_for, usable, usable_in
+    from workbench.view import View
+
+    # More questions than this, and what takes many measurements waits for its button.
+    SMALL = 300
+
+
+@app.cell(hide_code=True)
+def _():
+    mo.md(r"""
+    # How much of the evidence is found?
+
+    Somebody asks a question about a long conversation. A few of its turns hold what is needed to
+    answer: the **evidence**, marked by people. The retriever looks through all memories and
+    returns the best **K** of them. **Evidence recall@K** is the share of the evidence turns that
+    these K memories hold, averaged over questions: 1 means that nothing was missed.
+
+    The curves below show it for every K. *Query only* ranks by the question alone. The *prior*
+    also pulls the ranking towards the profile of the person who asks; **λ** is the weight of the
+    question against that profile (1: the question alone, 0: the profile alone). Bands are 95 %
+    intervals: where another sample of conversations could have put the curve. Nothing here asks a
+    language model, and nothing leaves this machine.
+    """)
+    return
+
+
+@app.cell(hide_code=True)
+def _():
+    workspace, asked_view, read_remarks = opened()
+    view, name_remarks = usable(asked_view, dataset_names(workspace))
+    remarks = [*read_remarks, *name_remarks]
+    try:
+        embedder = open_embedder(view.embedder)
+    except WorkbenchError as unknown_embedder:
+        view = view.but(embedder=View().embedder)
+        embedder = open_embedder(view.embedder)
+        remarks.append(f"{unknown_embedder}; {view.embedder} is used")
+    mo.callout(mo.Html("<br>".join(map(literal, remarks))), kind="warn") if remarks else None
+    return embedder, view, workspace
+
+
+@app.cell(hide_code=True)
+def _(view, workspace):
+    dataset_choice = mo.ui.dropdown(dataset_names(workspace), value=view.dataset, label="Data set")
+    return (dataset_choice,)
+
+
+@app.cell(hide_code=True)
+def _(dataset_choice):
+    dataset_name = dataset_choice.value
+    return (dataset_name,)
+
+
+@app.cell(hide_code=True)
+def _(dataset_name, view, workspace):
+    dataset = store.load(workspace, dataset_name)
+    start, fitting_remarks = usable_in(view, dataset)
+    mo.callout(
+        mo.Html("<br>".join(map(literal, fitting_remarks))), kind="warn"
+    ) if fitting_remarks else None
+    return dataset, start
+
+
+@app.cell(hide_code=True)
+def _(dataset, start):
+    kinds = [kind for kind in KINDS if kind != "observations" or dataset.observations]
+    memories_choice = mo.ui.dropdown(kinds, value=start.memories, label="What a memory is")
+    return kinds, memories_choice
+
+
+@app.cell(hide_code=True)
+def _(memories_choice):
+    memories = memories_choice.value
+    return (memories,)
+
+
+@app.cell(hide_code=True)
+def _(start):
+    retriever_names = {
+        "meaning (dense vectors)": "dense",
+        "words (BM25)": "lexical",
+        "meaning and words (hybrid)": "hybrid",
+        "the paper’s dual path (ppro)": "ppro",
+    }
+    retriever_choice = mo.ui.dropdown(
+        retriever_names,
+        value=next((n for n, r in retriever_names.items() if r == start.retriever), None)
+        or next(iter(retriever_names)),
+        label="Retriever: ranks by",
+    )
+    return retriever_choice, retriever_names
+
+
+@app.cell(hide_code=True)
+def _(retriever_choice):
+    retriever = retriever_choice.value
+    return (retriever,)
+
+
+@app.cell(hide_code=True)
+def _(kinds, start):
+    prior_names = [name for name in priors_for(kinds) if name != "none"]
+    prior_choice = mo.ui.dropdown(
+        prior_names,
+        value=start.prior if start.prior in prior_names else "profile",
+        label="Prior: the profile enters as",
+    )
+    return (prior_choice,)
+
+
+@app.cell(hide_code=True)
+def _(prior_choice):
+    prior = prior_choice.value
+    return (prior,)
+
+
+@app.cell(hide_code=True)
+def _(start):
+    lam_slider = mo.ui.slider(
+        0,
+        1,
+        0.05,
+        value=round(20 * start.lam) / 20,
+        show_value=True,
+        debounce=True,
+        label="λ, the weight of the question",
+    )
+    return (lam_slider,)
+
+
+@app.cell(hide_code=True)
+def _(lam_slider):
+    lam = lam_slider.value
+    return (lam,)
+
+
+@app.cell(hide_code=True)
+def _():
+    measure_choice = mo.ui.dropdown(
+        {
+            "the share of its evidence (recall)": "recall",
+            "whether any of it is found": "any",
+            "whether all of it is found": "all",
+        },
+        value="the share of its evidence (recall)",
+        label="Count for each question",
+    )
+    return (measure_choice,)
+
+
+@app.cell(hide_code=True)
+def _(measure_choice):
+    measure = measure_choice.value
+    return (measure,)
+
+
+@app.cell(hide_code=True)
+def _():
+    level_choice = mo.ui.dropdown(
+        {"turns": "turn", "whole sessions": "session"}, value="turns", label="Evidence is"
+    )
+    return (level_choice,)
+
+
+@app.cell(hide_code=True)
+def _(level_choice):
+    level = level_choice.value
+    return (level,)
+
+
+@app.cell(hide_code=True)
+def _(dataset, start):
+    every = "all questions"
+    categories = sorted({q.category for q in dataset.questions if exclusion(q) is None})
+    category_choice = mo.ui.dropdown(
+        {every: "", **{c: c for c in categories}},
+        value=start.category if start.category in categories else every,
+        label="Category of question",
+    )
+    return (category_choice,)
+
+
+@app.cell(hide_code=True)
+def _(category_choice):
+    category = category_choice.value
+    return (category,)
+
+
+@app.cell(hide_code=True)
+def _(dataset):
+    split_choice = mo.ui.dropdown(
+        ["all", *sorted(set(dataset.splits.values()))], value="all", label="Part of the data"
+    )
+    return (split_choice,)
+
+
+@app.cell(hide_code=True)
+def _(split_choice):
+    split = split_choice.value
+    return (split,)
+
+
+@app.cell(hide_code=True)
+def _(dataset_name, embedder, memories, workspace):
+    ready = dataset_name == store.SAMPLE or is_built(workspace, dataset_name, memories, embedder)
+    build_button = mo.ui.run_button(label="Build these memories")
+    return build_button, ready
+
+
+@app.cell(hide_code=True)
+def _(
+    build_button,
+    category_choice,
+    dataset_choice,
+    lam_slider,
+    level_choice,
+    measure_choice,
+    memories_choice,
+    prior_choice,
+    ready,
+    retriever_choice,
+    split_choice,
+):
+    mo.vstack(
+        [
+            mo.hstack([dataset_choice, memories_choice, split_choice], wrap=True, justify="start"),
+            mo.hstack([retriever_choice, prior_choice, lam_slider], wrap=True, justify="start"),
+            mo.hstack([measure_choice, level_choice, category_choice], wrap=True, justify="start"),
+            *([] if ready else [build_button]),
+        ]
+    )
+    return
+
+
+@app.cell(hide_code=True)
+def _(build_button, dataset_name, memories, ready, view, workspace):
+    mo.stop(
+        not (ready or pressed(build_button)),
+        empty(
+            "These memories are not built yet. Press the button above, or run:",
+            f"workbench build {dataset_name} --memories {memories}",
+            "About 200 turns a second on two cores; it happens once.",
+        ),
+    )
+    with progress("Building the memories") as tell_build:
+        banks = open_banks(workspace, dataset_name, memories, view.embedder, tell_build)
+    return (banks,)
+
+
+@app.cell(hide_code=True)
+def _(banks, category, level, split, start):
+    asked = [
+        question
+        for question in in_split(banks, split)
+        if exclusion(question, level=level) is None and category in ("", question.category)
+    ]
+    mo.stop(
+        not asked,
+        empty(
+            "No question here has evidence that could be found or missed. Choose another "
+            "category, part or level; or get data that has it:",
+            "workbench data get locomo",
+        ),
+    )
+
+    def setting(retriever, prior, lam):
+        """A recipe of the chosen memories."""
+        kind = banks.manifest["memories"]
+        return start.but(memories=kind, retriever=retriever, prior=prior, lam=lam).recipe()
+
+    return (setting,)
+
+
+@app.cell(hide_code=True)
+def _(banks, category, lam, level, prior, retriever, setting, split, workspace):
+    plan = plan_for(banks, level, split=split)
+    with progress("Ranking every question") as tell_pair:
+        every_guided = measured(workspace, banks, setting(retriever, prior, lam), plan, tell_pair)
+        every_alone = measured(workspace, banks, setting(retriever, "none", 1.0), plan, tell_pair)
+    guided, alone = only(every_guided, category), only(every_alone, category)
+    return alone, every_alone, every_guided, guided, plan
+
+
+@app.cell(hide_code=True)
+def _(lam, prior, retriever):
+    if retriever == "lexical":
+        guided_name = "words alone"
+    else:
+        guided_name = f"{prior} prior, λ = {lam:g}" if lam < 1 else "λ = 1"
+    alone_name = "query only"
+    return alone_name, guided_name
+
+
+@app.cell(hide_code=True)
+def _(alone, alone_name, guided, guided_name, level, measure):
+    both = (
+        {alone_name: alone} if alone.id == guided.id else {guided_name: guided, alone_name: alone}
+    )
+    curve_figure = figures.recall_curves(
+        curves(both, [measure]), passport_of_runs(both.values()), measure, level
+    )
+    shown(curve_figure)
+    return (curve_figure,)
+
+
+@app.cell(hide_code=True)
+def _():
+    mo.md(r"""
+    ## Does the prior find more?
+
+    The same questions are ranked both ways, so they are compared question by question. Above the
+    line the prior finds more; where the band crosses the line, no difference is shown. The table
+    tests some K: **p** is how often chance alone would give a difference this large; the last
+    column raises it for having looked at several K (Holm). In the paper, query-only and guided
+    retrieval are level at small K and the profile pulls ahead as K grows: that is its finding on
+    its own memories, not ours.
+    """)
+    return
+
+
+@app.cell(hide_code=True)
+def _(alone, guided, measure):
+    gap = difference(guided, alone, measure)
+    return (gap,)
+
+
+@app.cell(hide_code=True)
+def _(alone, alone_name, gap, guided, guided_name, measure):
+    difference_figure = figures.difference_curve(
+        gap.curve, passport_of(guided, alone), (guided_name, alone_name), measure
+    )
+    shown(difference_figure)
+    return (difference_figure,)
+
+
+@app.cell(hide_code=True)
+def _(alone_name, gap, guided_name, start):
+    mo.Html(f"<p>{literal(gap_words(gap, (guided_name, alone_name), start.k))}</p>")
+    return
+
+
+@app.cell(hide_code=True)
+def _(alone_name, gap, guided_name):
+    headings = {
+        "k": "K",
+        "a": guided_name,
+        "b": alone_name,
+        "difference": "difference",
+        "lo": "from",
+        "hi": "to (95 %)",
+        "p": "p",
+        "p_holm": "p (Holm)",
+        "n": "questions",
+    }
+    mo.Html(listing(gap.tests, headings))
+    return
+
+
+@app.cell(hide_code=True)
+def _():
+    mo.md(r"""
+    ## Which retriever, which prior?
+
+    The retriever compares meaning (vectors), words (BM25), or both. The second figure keeps the
+    retriever chosen above and changes what the profile is: its text, the facts in it that are
+    nearest to the question, everything the person said, and, as a control, a random direction. A
+    prior that does no better than the random one has nothing to do with the person. (Words alone
+    use no profile, so there all priors are one line.)
+    """)
+    return
+
+
+@app.cell(hide_code=True)
+def _(banks, lam, plan, prior, retriever, retriever_names, setting, workspace):
+    by_retriever = {name: setting(which, prior, lam) for name, which in retriever_names.items()}
+    by_prior = {
+        "none (query only)": setting(retriever, "none", 1.0),
+        **{
+            f"{name}, λ = {lam:g}": setting(retriever, name, lam)
+            for name in dict.fromkeys([prior, "profile", "facts", "speaker", "random"])
+        },
+    }
+    every_recipe = [*by_retriever.values(), *by_prior.values()]
+    to_measure = missing(workspace, banks, every_recipe, plan)
+    at_once = not to_measure or len(banks.dataset.questions) <= SMALL
+    compare_button = mo.ui.run_button(label=f"Compare ({to_measure} settings to measure)")
+    None if at_once else compare_button
+    return at_once, by_prior, by_retriever, compare_button
+
+
+@app.cell(hide_code=True)
+def _(at_once, banks, by_prior, by_retriever, category, compare_button, plan, workspace):
+    mo.stop(
+        not (at_once or pressed(compare_button)),
+        mo.md("Press *Compare*: every setting ranks every question, some seconds each, once."),
+    )
+    with progress("Ranking every question under every setting") as tell_every:
+        retriever_runs = {
+            name: only(measured(workspace, banks, one, plan, tell_every), category)
+            for name, one in by_retriever.items()
+        }
+        prior_runs = {
+            name: only(measured(workspace, banks, one, plan, tell_every), category)
+            for name, one in by_prior.items()
+        }
+    return prior_runs, retriever_runs
+
+
+@app.cell(hide_code=True)
+def _(level, measure, retriever_runs):
+    retriever_figure = figures.recall_curves(
+        curves(retriever_runs, [measure]),
+        passport_of_runs(retriever_runs.values()),
+        measure,
+        level,
+        by="retriever",
+    )
+    shown(retriever_figure)
+    return (retriever_figure,)
+
+
+@app.cell(hide_code=True)
+def _(level, measure, prior_runs):
+    prior_figure = figures.recall_curves(
+        curves(prior_runs, [measure]),
+        passport_of_runs(prior_runs.values()),
+        measure,
+        level,
+        by="prior",
+    )
+    shown(prior_figure)
+    return (prior_figure,)
+
+
+@app.cell(hide_code=True)
+def _():
+    mo.md(r"""
+    ## Which questions?
+
+    Categories say what a question asks for: one turn (*single-hop*), several turns together
+    (*multi-hop*), a date or an order (*temporal*), or knowledge besides the dialogue
+    (*open-domain*). The first figure follows each with the prior; the second sets both rankings
+    side by side at one K.
+    """)
+    return
+
+
+@app.cell(hide_code=True)
+def _(every_guided, level, measure):
+    category_figure = figures.recall_curves(
+        by_category(every_guided, [measure]),
+        passport_of(every_guided),
+        measure,
+        level,
+        by="category",
+    )
+    shown(category_figure)
+    return (category_figure,)
+
+
+@app.cell(hide_code=True)
+def _(plan, start):
+    k_choice = mo.ui.dropdown(
+        [str(k) for k in plan.ks],
+        value=str(min(plan.ks, key=lambda k: abs(k - start.k))),
+        label="K of the figure below",
+    )
+    k_choice
+    return (k_choice,)
+
+
+@app.cell(hide_code=True)
+def _(k_choice):
+    k = int(k_choice.value)
+    return (k,)
+
+
+@app.cell(hide_code=True)
+def _(alone_name, every_alone, every_guided, guided_name, k, measure):
+    dots = pl.concat(
+        by_category(run, [measure]).filter(pl.col("k") == k).with_columns(series=pl.lit(name))
+        for name, run in {guided_name: every_guided, alone_name: every_alone}.items()
+    )
+    by_category_figure = figures.category_dots(
+        dots, passport_of_runs([every_guided, every_alone]), f"{measure}@{k}"
+    )
+    shown(by_category_figure)
+    return (by_category_figure,)
+
+
+@app.cell(hide_code=True)
+def _():
+    mo.md(r"""
+    ## What counts as found?
+
+    One turn among several may be enough for an answer, or all may be needed: *any found* and *all
+    found* are the shares of questions for which some, or every, turn of evidence is among the K
+    memories. And it may be enough to find the right session instead of the very turn: there K
+    counts sessions, so the two lines of the second figure spend differently.
+    """)
+    return
+
+
+@app.cell(hide_code=True)
+def _(guided, level):
+    found_figure = figures.recall_curves(
+        curves({"": guided}, list(MEASURES)), passport_of(guided), level=level
+    )
+    found_figure.update_layout(
+        title_text="Share, any and all of the evidence by K",
+        title_subtitle_text="with the prior; any ≥ share ≥ all, whatever the ranking",
+        yaxis_title_text="mean over questions",
+    )
+    shown(found_figure)
+    return (found_figure,)
+
+
+@app.cell(hide_code=True)
+def _(banks, category, lam, measure, prior, retriever, setting, split, workspace):
+    with progress("Ranking by turn and by session") as tell_level:
+        level_runs = {
+            f"K {name}": only(
+                measured(
+                    workspace,
+                    banks,
+                    setting(retriever, prior, lam),
+                    plan_for(banks, one, split=split),
+                    tell_level,
+                ),
+                category,
+            )
+            for one, name in (("turn", "memories, by turn"), ("session", "sessions, by session"))
+        }
+    level_runs = {name: run for name, run in level_runs.items() if len(run.frame)}
+    level_figure = figures.recall_curves(
+        curves(level_runs, [measure]), passport_of_runs(level_runs.values()), measure
+    )
+    level_figure.update_layout(
+        title_text="Evidence found by turn and by session",
+        title_subtitle_text="by turn K counts memories; by session it counts sessions",
+    )
+    shown(level_figure)
+    return (level_figure,)
+
+
+@app.cell(hide_code=True)
+def _(dataset):
+    audited = sum(question.audited is not None for question in dataset.questions)
+    _without = (
+        "This data set has no audit, so only the first ceiling is drawn. LoCoMo has a public one: "
+        "`workbench import locomo10.json --audit audit_errors.json`."
+    )
+    _having = (
+        f"{audited:,} of its {len(dataset.questions):,} questions were corrected by an audit; the "
+        "second line scores the same ranking against the corrected evidence."
+    )
+    mo.md(f"""
+    ## How high can it go?
+
+    Two ceilings bound what any retriever can reach. *Held by a memory*: evidence that no memory
+    holds can't be found. *Confirmed by the audit*: people who marked the evidence made mistakes;
+    where an audit corrects them, a retriever that finds the true evidence, and only that, scores
+    no more than this against the original marks. All categories count here.
+    {_having if audited else _without}
+    """)
+    return (audited,)
+
+
+@app.cell(hide_code=True)
+def _(
+    audited,
+    banks,
+    every_guided,
+    lam,
+    level,
+    plan,
+    prior,
+    retriever,
+    setting,
+    split,
+    workspace,
+):
+    audit_runs = {"original evidence": every_guided}
+    if audited:
+        with progress("Ranking against the audited evidence") as tell_audit:
+            audit_runs["audited evidence"] = measured(
+                workspace,
+                banks,
+                setting(retriever, prior, lam),
+                plan_for(banks, level, "audited", split),
+                tell_audit,
+            )
+    limits = ceilings(banks, plan)
+    audit_figure = figures.recall_curves(
+        curves(audit_runs), passport_of_runs(audit_runs.values()), "recall", level, limits
+    )
+    shown(audit_figure)
+    return audit_figure, limits
+
+
+@app.cell(hide_code=True)
+def _(limits):
+    mo.Html(
+        listing(
+            limits,
+            {
+                "ceiling": "ceiling of evidence recall",
+                "mean": "at most",
+                "lo": "from",
+                "hi": "to (95 %)",
+                "n": "questions",
+            },
+        )
+    )
+    return
+
+
+@app.cell(hide_code=True)
+def _(banks):
+    mo.md(f"""
+    ## Two layers of memory
+
+    The paper keeps two layers: **K<sub>E</sub>** single statements or turns (*episodic*) and
+    **K<sub>S</sub>** groups of them that say nearly the same (*semantic*). Each cell is the
+    evidence recall of both together. Going right or up always costs more reading; the question
+    is what it buys. The paper reports that both help, with diminishing returns, and the semantic
+    layer more steeply at first; its own cells are not available.
+
+    Groups here: {sum(map(len, banks.semantic.values())):,} semantic memories, made by rule, beside
+    {sum(map(len, banks.episodic.values())):,} episodic ones. Where there are few, they can add
+    little.
+    """)
+    return
+
+
+@app.cell(hide_code=True)
+def _(banks):
+    layers_at_once = len(banks.dataset.questions) <= SMALL
+    layers_button = mo.ui.run_button(label="Measure the layers")
+    None if layers_at_once else layers_button
+    return layers_at_once, layers_button
+
+
+@app.cell(hide_code=True)
+def _(banks, lam, layers_at_once, layers_button, prior, setting, split, workspace):
+    mo.stop(
+        not (layers_at_once or pressed(layers_button)),
+        mo.md("Press *Measure the layers*: a few seconds."),
+    )
+    try:
+        with progress("Ranking both layers") as tell_layers:
+            layers_study = Study(workspace, banks, split=split, progress=tell_layers)
+            layers_report = layer_sweep(layers_study, setting("ppro", prior, lam))
+    except UsageError as only_sessions:
+        layers_shown = mo.Html(f"<p>{literal(str(only_sessions))} by turn</p>")
+    else:
+        layers_run = load_run(workspace, layers_report["run"])
+        layers_figure = figures.layer_heatmap(
+            table(workspace, layers_run.id, "layers"), passport_of(layers_run)
+        )
+        layers_shown = shown(layers_figure)
+    layers_shown
+    return (layers_figure,)
+
+
+@app.cell(hide_code=True)
+def _(alone, guided):
+    empty(
+        "Each line above is a run kept in the workspace. One offline file of the first, and the "
+        "comparison of the first two:",
+        f"workbench export {guided.id} --to report.html\nworkbench compare {guided.id} {alone.id}",
+    )
+    return
+
+
+if __name__ == "__main__":
+    app.run()

@@ -1,0 +1,563 @@
+import marimo
+
+__generated_with = "0.25.2"
+app = marimo.App(width="medium", app_title="λ and α")
+
+with app.setup(hide_code=True):
+    import marimo as mo
+    import msgspec
+    import polars as pl
+
+    from workbench import figures
+    from workbench.build import KINDS
+    from workbench.cells import Study
+    from workbench.curves import latest, plan_for, table
+    from workbench.datasets import store
+    from workbench.effects import GRID, flipped, ranked
+    from workbench.embedders import open_embedder
+    from workbench.errors import UsageError, WorkbenchError
+    from workbench.escaped import literal
+    from workbench.excerpt import listing
+    from workbench.grids import control_sweep
+    from workbench.lambda_lines import control_lines, lambda_words, shares
+    from workbench.library import is_built, open_banks
+    from workbench.notebook import (
+        attended,
+        empty,
+        framed,
+        on_screen,
+        opened,
+        pressed,
+        progress,
+        shown,
+    )
+    from workbench.passport import passport_of
+    from workbench.runs import load_run
+    from workbench.sweep import lambda_sweep
+    from workbench.usable import dataset_names, priors_for, usable, usable_in
+    from workbench.view import View
+
+    # With more questions than this, whatever takes many rankings waits for its button.
+    SMALL = 300
+
+
+@app.cell(hide_code=True)
+def _():
+    mo.md(r"""
+    # How much should the profile weigh?
+
+    A question is turned into a vector, and so is the profile of the person who asks. The search
+    uses a mixture of both: **z = λ · question + (1 − λ) · profile**. At **λ = 1** only the
+    question counts; at λ = 0 only the profile, whatever was asked. This notebook measures every λ
+    at once: the share of a question’s **evidence** (the turns that people marked as needed for
+    the answer) among the first **K** memories found, *evidence recall@K*.
+
+    A best λ below 1 is not yet a success. It may be chance (so there are intervals and tests), and
+    it may have nothing to do with the person: if somebody else’s profile, or a random direction,
+    helps as much, it is not personalisation (so there are controls). At the end stands **α**, the
+    balance of two rewards in training. Nothing here asks a language model, and nothing leaves this
+    machine.
+    """)
+    return
+
+
+@app.cell(hide_code=True)
+def _():
+    workspace, asked_view, read_remarks = opened()
+    view, name_remarks = usable(asked_view, dataset_names(workspace))
+    remarks = [*read_remarks, *name_remarks]
+    try:
+        embedder = open_embedder(view.embedder)
+    except WorkbenchError as unknown_embedder:
+        view = view.but(embedder=View().embedder)
+        embedder = open_embedder(view.embedder)
+        remarks.append(f"{unknown_embedder}; {view.embedder} is used")
+    mo.callout(mo.Html("<br>".join(map(literal, remarks))), kind="warn") if remarks else None
+    return embedder, view, workspace
+
+
+@app.cell(hide_code=True)
+def _(view, workspace):
+    dataset_choice = mo.ui.dropdown(dataset_names(workspace), value=view.dataset, label="Data set")
+    return (dataset_choice,)
+
+
+@app.cell(hide_code=True)
+def _(dataset_choice):
+    dataset_name = dataset_choice.value
+    return (dataset_name,)
+
+
+@app.cell(hide_code=True)
+def _(dataset_name, view, workspace):
+    dataset = store.load(workspace, dataset_name)
+    start, fitting_remarks = usable_in(view, dataset)
+    mo.callout(
+        mo.Html("<br>".join(map(literal, fitting_remarks))), kind="warn"
+    ) if fitting_remarks else None
+    return dataset, start
+
+
+@app.cell(hide_code=True)
+def _(dataset, start):
+    kinds = [kind for kind in KINDS if kind != "observations" or dataset.observations]
+    memories_choice = mo.ui.dropdown(kinds, value=start.memories, label="What a memory is")
+    return kinds, memories_choice
+
+
+@app.cell(hide_code=True)
+def _(memories_choice):
+    memories = memories_choice.value
+    return (memories,)
+
+
+@app.cell(hide_code=True)
+def _(start):
+    retriever_names = {
+        "meaning (dense vectors)": "dense",
+        "meaning and words (hybrid)": "hybrid",
+        "the paper’s dual path (ppro)": "ppro",
+    }
+    retriever_choice = mo.ui.dropdown(
+        retriever_names,
+        value=next(
+            (n for n, r in retriever_names.items() if r == start.retriever),
+            next(iter(retriever_names)),
+        ),
+        label="Retriever: ranks by",
+    )
+    return (retriever_choice,)
+
+
+@app.cell(hide_code=True)
+def _(retriever_choice):
+    retriever = retriever_choice.value
+    return (retriever,)
+
+
+@app.cell(hide_code=True)
+def _(kinds, start):
+    prior_names = [name for name in priors_for(kinds) if name != "none"]
+    prior_choice = mo.ui.dropdown(
+        prior_names,
+        value=start.prior if start.prior in prior_names else "profile",
+        label="Prior: the profile enters as",
+    )
+    return (prior_choice,)
+
+
+@app.cell(hide_code=True)
+def _(prior_choice):
+    prior = prior_choice.value
+    return (prior,)
+
+
+@app.cell(hide_code=True)
+def _(dataset):
+    split_choice = mo.ui.dropdown(
+        ["all", *sorted(set(dataset.splits.values()))], value="all", label="Part of the data"
+    )
+    return (split_choice,)
+
+
+@app.cell(hide_code=True)
+def _(split_choice):
+    split = split_choice.value
+    return (split,)
+
+
+@app.cell(hide_code=True)
+def _(dataset_name, embedder, memories, workspace):
+    ready = dataset_name == store.SAMPLE or is_built(workspace, dataset_name, memories, embedder)
+    build_button = mo.ui.run_button(label="Build these memories")
+    return build_button, ready
+
+
+@app.cell(hide_code=True)
+def _(
+    build_button,
+    dataset_choice,
+    memories_choice,
+    prior_choice,
+    ready,
+    retriever_choice,
+    split_choice,
+):
+    mo.vstack(
+        [
+            mo.hstack([dataset_choice, memories_choice, split_choice], wrap=True, justify="start"),
+            mo.hstack([retriever_choice, prior_choice], wrap=True, justify="start"),
+            *([] if ready else [build_button]),
+        ]
+    )
+    return
+
+
+@app.cell(hide_code=True)
+def _(build_button, dataset_name, memories, ready, split, view, workspace):
+    mo.stop(
+        not (ready or pressed(build_button)),
+        empty(
+            "These memories are not built yet. Press the button above, or run:",
+            f"workbench build {dataset_name} --memories {memories}",
+            "About 200 turns a second on two cores; it happens once.",
+        ),
+    )
+    with progress("Building the memories") as tell_build:
+        banks = open_banks(workspace, dataset_name, memories, view.embedder, tell_build)
+    study = Study(workspace, banks, split=split)
+    try:
+        small = len(study.questions) <= SMALL
+    except UsageError as none_measurable:
+        mo.stop(
+            True,
+            empty(
+                f"{none_measurable}, so nothing can be found or missed. Data with evidence:",
+                "workbench data get locomo",
+            ),
+        )
+    return banks, small, study
+
+
+@app.cell(hide_code=True)
+def _(banks, prior, retriever, start, study, workspace):
+    recipe = start.but(
+        memories=banks.manifest["memories"], retriever=retriever, prior=prior
+    ).recipe()
+    lams = tuple(sorted({*GRID, start.lam}))
+    # Enough of them to see the map's shape, few enough to hit one with a pointer.
+    told_ks = sorted({*plan_for(banks).ks, start.k})
+    with progress("Ranking every question at every λ"):
+        report = lambda_sweep(study, recipe, lams, told_ks)
+    sweep_run = load_run(workspace, report["run"])
+    surface = table(workspace, sweep_run.id, "surface")
+    return lams, recipe, report, surface, sweep_run, told_ks
+
+
+@app.cell(hide_code=True)
+def _(start):
+    get_cell, set_cell = mo.state((start.lam, start.k))
+    return get_cell, set_cell
+
+
+@app.cell(hide_code=True)
+def _():
+    mo.md(r"""
+    ## The whole map
+
+    Left, recall at every λ and K; right, what that λ adds to the question alone (blue) or takes
+    from it (red-brown). Under the pointer stand the numbers with their 95 % intervals. **Click a
+    cell** to see, below, which questions it changes; or choose λ and K from the lists.
+    """)
+    return
+
+
+@app.cell(hide_code=True)
+def _(surface, sweep_run, told_ks):
+    surface_figure = figures.recall_surface(
+        surface.filter(pl.col("k").is_in(told_ks)), passport_of(sweep_run)
+    )
+    return (surface_figure,)
+
+
+@app.cell(hide_code=True)
+def _(set_cell, surface_figure):
+    def picked(points):
+        """Remember the cell that was clicked."""
+        if points and {"x", "y"} <= points[0].keys():
+            set_cell((float(points[0]["y"]), int(points[0]["x"])))
+
+    surface_plot = mo.ui.plotly(on_screen(surface_figure), on_change=picked)
+    framed(surface_plot, surface_figure, 800) if attended() else shown(surface_figure)
+    return (surface_plot,)
+
+
+@app.cell(hide_code=True)
+def _(get_cell, lams, set_cell):
+    lam_choice = mo.ui.dropdown(
+        {f"{one:g}": one for one in lams},
+        value=f"{min(lams, key=lambda one: abs(one - get_cell()[0])):g}",
+        label="λ",
+        on_change=lambda one: set_cell(lambda cell: (one, cell[1])),
+    )
+    return (lam_choice,)
+
+
+@app.cell(hide_code=True)
+def _(get_cell, set_cell, told_ks):
+    k_choice = mo.ui.dropdown(
+        {f"{one}": one for one in told_ks},
+        value=f"{min(told_ks, key=lambda one: abs(one - get_cell()[1]))}",
+        label="K",
+        on_change=lambda one: set_cell(lambda cell: (cell[0], one)),
+    )
+    return (k_choice,)
+
+
+@app.cell(hide_code=True)
+def _(k_choice, lam_choice):
+    mo.hstack([mo.md("**The cell looked at:**"), lam_choice, k_choice], wrap=True, justify="start")
+    return
+
+
+@app.cell(hide_code=True)
+def _(lam_choice):
+    lam = lam_choice.value
+    return (lam,)
+
+
+@app.cell(hide_code=True)
+def _(k_choice):
+    k = k_choice.value
+    return (k,)
+
+
+@app.cell(hide_code=True)
+def _(lams, recipe, study):
+    with progress("Ranking every question"):
+        ranking = ranked(study, recipe, lams)
+    return (ranking,)
+
+
+@app.cell(hide_code=True)
+def _(k, lam, ranking):
+    here = ranking.at(lam, k)
+    counts = {name: int((here["effect"] == name).sum()) for name in ("helped", "hurt", "unchanged")}
+    mo.md(
+        f"At **λ = {lam:g}, K = {k}** recall is **{here['having'].mean():.3f}**; the question "
+        f"alone has {here['without'].mean():.3f}. Of {len(here):,} questions, {counts['helped']:,} "
+        f"find more of their evidence, {counts['hurt']:,} find less, and {counts['unchanged']:,} "
+        "the same."
+    )
+    return (here,)
+
+
+@app.cell(hide_code=True)
+def _():
+    mo.md(r"""
+    ## Questions that flip
+
+    These are the questions whose recall differs between that cell and the question alone, the
+    largest changes first; the rank is that of the evidence found first. To see one with its two
+    rankings: `workbench ask DATASET QUESTION-ID`.
+    """)
+    return
+
+
+@app.cell(hide_code=True)
+def _(here, k, lam, sweep_run):
+    flips = flipped(here)
+    flips_figure = figures.rank_flips(flips, passport_of(sweep_run), lam, k)
+    shown(flips_figure)
+    return flips, flips_figure
+
+
+@app.cell(hide_code=True)
+def _(flips):
+    mo.Html(
+        listing(
+            flips,
+            {
+                "question": "id",
+                "text": "question",
+                "user": "asked by",
+                "category": "category",
+                "without": "recall alone",
+                "having": "with prior",
+                "rank_without": "rank alone",
+                "rank_having": "rank with prior",
+            },
+            most=12,
+        )
+    )
+    return
+
+
+@app.cell(hide_code=True)
+def _():
+    mo.md(r"""
+    ## One K, every λ
+
+    The curve is one column of the map, with its interval. The **plateau** holds the λ that are
+    shown to be less than one point of recall below the best: a best λ without its plateau says
+    little. The paper reports its best at λ = 0.8, with its own embedder and profiles, which are
+    not available: that mark is a reference, not our finding.
+    """)
+    return
+
+
+@app.cell(hide_code=True)
+def _(k, report, surface, sweep_run):
+    plateau = report["plateau"][str(k)]
+    lambda_figure = figures.lambda_sensitivity(surface, passport_of(sweep_run), k, plateau)
+    shown(lambda_figure)
+    return (lambda_figure,)
+
+
+@app.cell(hide_code=True)
+def _(k, report):
+    said = [
+        *lambda_words(report, k),
+        *report["notes"],
+        "λ was chosen on the questions that it is tested on. Where the data has parts, choose it "
+        "on one and test it on another.",
+    ]
+    mo.Html("<ul>" + "".join(f"<li>{literal(line)}</li>" for line in said) + "</ul>")
+    return
+
+
+@app.cell(hide_code=True)
+def _(k, ranking, sweep_run):
+    effect_figure = figures.effect_shares(shares(ranking, k), passport_of(sweep_run), k)
+    shown(effect_figure)
+    return (effect_figure,)
+
+
+@app.cell(hide_code=True)
+def _():
+    mo.md(r"""
+    ## Is it the person?
+
+    The same rule with other people’s profiles. *other-user*: somebody else’s; *everyone*: all
+    people’s at once; *shuffled*: the facts dealt out at random; *random*: a direction that means
+    nothing. Only where one’s own profile beats all of them is a gain personalisation. The bars
+    test each control against one’s own profile at the λ and K of the cell chosen above.
+    """)
+    return
+
+
+@app.cell(hide_code=True)
+def _(small):
+    controls_button = mo.ui.run_button(label="Measure the controls")
+    None if small else controls_button
+    return (controls_button,)
+
+
+@app.cell(hide_code=True)
+def _(controls_button, k, lam, recipe, report, small, study):
+    mo.stop(
+        not (small or pressed(controls_button)),
+        mo.md("Press *Measure the controls*: five profiles at every λ, some seconds."),
+    )
+    # At λ = 1 no profile enters: there the best λ that uses one is tested.
+    control_lam = lam if lam < 1 else report["test_vs_query_only"][str(k)]["lam"]
+    control_recipe = msgspec.structs.replace(recipe, lam=control_lam)
+    control_report, control_curves, refused = None, None, ""
+    try:
+        with progress("Ranking with other people’s profiles"):
+            control_report = control_sweep(study, control_recipe, (k,))
+            control_curves = control_lines(study, control_recipe, (k,))
+    except UsageError as without_controls:
+        refused = str(without_controls)
+    mo.Html(f"<p><b>{literal(refused or control_report['verdict'])}</b></p>")
+    return control_curves, control_lam, control_report
+
+
+@app.cell(hide_code=True)
+def _(control_curves, control_report, k, workspace):
+    if control_report is None:
+        control_lines_shown = None
+    else:
+        control_lines_figure = figures.lambda_sensitivity(
+            control_curves, passport_of(load_run(workspace, control_report["run"])), k
+        )
+        control_lines_shown = shown(control_lines_figure)
+    control_lines_shown
+    return (control_lines_figure,)
+
+
+@app.cell(hide_code=True)
+def _(control_lam, control_report, k, workspace):
+    if control_report is None:
+        controls_shown = None
+    else:
+        controls_figure = figures.ablation_bars(
+            table(workspace, control_report["run"], "settings"),
+            passport_of(load_run(workspace, control_report["run"])),
+            f"evidence recall@{k}, λ = {control_lam:g}",
+            "Control priors",
+        )
+        controls_shown = shown(controls_figure)
+    controls_shown
+    return (controls_figure,)
+
+
+@app.cell(hide_code=True)
+def _(dataset_name, workspace):
+    landscape_run = latest(workspace, "sweep-alpha", dataset_name)
+    training_run = latest(workspace, "train", dataset_name)
+    return landscape_run, training_run
+
+
+@app.cell(hide_code=True)
+def _():
+    mo.md(r"""
+    ## α: what training is paid for
+
+    The paper trains a model that rewrites questions. It is paid twice: for evidence found
+    (retrieval) and for answers that match the reference. **R = α · answer + (1 − α) · retrieval**,
+    both on one scale; the paper reports its best at **α = 0.2**, a reference. The landscape shows
+    what each α would prefer among the same rewrites, without training.
+    """)
+    return
+
+
+@app.cell(hide_code=True)
+def _(landscape_run):
+    alpha_slider = mo.ui.slider(
+        0, 1, 0.05, value=0.2, show_value=True, label="α, the weight of the answer’s reward"
+    )
+    alpha_slider if landscape_run else None
+    return (alpha_slider,)
+
+
+@app.cell(hide_code=True)
+def _(alpha_slider):
+    alpha = alpha_slider.value
+    return (alpha,)
+
+
+@app.cell(hide_code=True)
+def _(alpha, dataset_name, landscape_run, workspace):
+    if landscape_run is None:
+        landscape_shown = empty(
+            "Not made yet. The rewriter and its rewards come with a later part of the "
+            "workbench. The landscape will stand here once this has been run:",
+            f"workbench sweep alpha {dataset_name} --mode landscape",
+        )
+    else:
+        alpha_figure = figures.alpha_landscape(
+            table(workspace, landscape_run.id, "landscape"), passport_of(landscape_run), alpha
+        )
+        landscape_shown = shown(alpha_figure)
+    landscape_shown
+    return (alpha_figure,)
+
+
+@app.cell(hide_code=True)
+def _(dataset_name, training_run, workspace):
+    if training_run is None:
+        training_shown = empty(
+            "Not made yet. Training curves will stand here once a rewriter has been trained:",
+            f"workbench train {dataset_name}",
+        )
+    else:
+        training_figure = figures.training_curves(
+            table(workspace, training_run.id, "training"), passport_of(training_run)
+        )
+        training_shown = shown(training_figure)
+    training_shown
+    return (training_figure,)
+
+
+@app.cell(hide_code=True)
+def _(sweep_run):
+    empty(
+        "The sweep above is a run kept in the workspace. All of it in one offline file:",
+        f"workbench export {sweep_run.id} --to report.html",
+    )
+    return
+
+
+if __name__ == "__main__":
+    app.run()

@@ -1,0 +1,66 @@
+"""The case studies notebook: checked, as a script, with values given, under Jupyter."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from notebooks import NOTEBOOKS, complaints, drawn, executed, exported, plots, ran, script, warm
+from workbench.view import View, write_view
+
+PATH = NOTEBOOKS / "case_studies.py"
+FIGURES = {"ladder_figure", "split_figure", "parts_figure", "movement_figure"}
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return warm(tmp_path_factory.getbasetemp())
+
+
+@pytest.fixture(scope="module")
+def held(home: Path) -> dict[str, Any]:
+    return ran(PATH, home)
+
+
+def test_marimo_has_no_complaint() -> None:
+    assert complaints(PATH) == ""
+
+
+def test_it_runs_as_a_script_with_options_from_another_folder(home: Path, tmp_path: Path) -> None:
+    saved = tmp_path / "view.json"
+    write_view(View(question="c2/1", retriever="ppro"), saved)
+    done = script(PATH, home, "--view", str(saved), "--lam", "0.9", "--k", "oops", folder=tmp_path)
+    assert done.code == 0, done.err
+
+
+def test_every_figure_shows_the_case_with_the_largest_gain(held: dict[str, Any]) -> None:
+    assert set(drawn(held)) == FIGURES
+    cases = held["cases"]
+    assert held["case"] == cases["question"][0]
+    assert cases["places"][0] == cases["places"].max() > 0
+    names = held["ladder_figure"].layout.xaxis.ticktext
+    assert names == ("question<br>alone", "+ profile<br>prior", *names[2:])
+    assert [name.split("<br>")[0] for name in names[2:]] == ["+ dimensions", "+ semantic"]
+    assert held["one"].text in held["card_page"]
+
+
+def test_rule_case_and_controls_can_be_given(home: Path) -> None:
+    given = ran(PATH, home, rule="temporal", case="c1/19", lam=0.5, retriever="dense", k=3)
+    assert given["one"].recipe.lam == 0.5 and given["one"].recipe.retriever == "dense"
+    assert given["one"].question.id == "c1/19"
+    assert given["rival"] is not None and given["rival"].id in given["cases"]["rival"].to_list()
+    assert "What is mistaken for it" in given["card_page"]
+    assert set(drawn(given)) == FIGURES
+
+
+def test_a_rule_without_cases_says_what_to_do(home: Path) -> None:
+    given = ran(PATH, home, rule="disputed", dataset_name="sample")
+    assert given["cases"].is_empty()
+    assert given.get("one") is None
+    assert "workbench import" in given["RULES"]["disputed"].missing
+
+
+def test_jupyter_shows_every_figure(home: Path, tmp_path: Path) -> None:
+    assert len(plots(executed(exported(PATH, tmp_path), home))) == len(FIGURES)

@@ -1,0 +1,59 @@
+"""The balance of two rewards: what α changes, and how training went (SPEC A.5, A.6)."""
+
+from __future__ import annotations
+
+import plotly.graph_objects as go
+import polars as pl
+
+from workbench.figures.drawing import bands, signed, span
+from workbench.figures.lines import labelled, lines, marked
+from workbench.passport import Passport
+from workbench.theme import NEUTRAL, axes
+
+__all__ = ["alpha_landscape", "training_curves"]
+
+PAPER_ALPHA = 0.2  # where the paper reports its best: a reference beside our own finding
+
+
+def alpha_landscape(
+    frame: pl.DataFrame, passport: Passport, alpha: float | None = None
+) -> go.Figure:
+    """Measures against α, the weight of the answer's reward in R = α·answer + (1 - α)·retrieval.
+
+    `frame` has `series, alpha, mean, lo, hi`; the measures of `series` share the range 0..1.
+    `alpha` marks one setting.
+    """
+    figure = axes(
+        "What the balance α of the two rewards changes",
+        "α = 0: the reward of retrieval alone; α = 1: that of the answer alone",
+        "α (weight of the answer’s reward)",
+        "mean of the measure",
+    )
+    shown = span(frame)
+    ordered = frame.sort("alpha", maintain_order=True)
+    labelled(figure, list(lines(figure, ordered, ("alpha", "α"))), shown)
+    marked(figure, PAPER_ALPHA, f"the paper’s α = {PAPER_ALPHA}")
+    if alpha is not None:
+        figure.add_vline(x=alpha, line={"color": NEUTRAL, "width": 2})
+    figure.update_xaxes(range=[-0.02, 1.02], dtick=0.1)
+    figure.update_yaxes(range=shown, tickformat=".2f")
+    said = f"{bands(passport)} Dashed: the best α of the paper, a reference."
+    return signed(figure, "alpha_landscape", said, passport)
+
+
+def training_curves(frame: pl.DataFrame, passport: Passport) -> go.Figure:
+    """Rewards and validation measures by training step.
+
+    `frame` has `series, step, mean, lo, hi`; the series share one axis.
+    """
+    figure = axes(
+        "How training went",
+        "rewards and validation measures, step by step",
+        "training step",
+        "value",
+    )
+    shown = span(frame)
+    ordered = frame.sort("step", maintain_order=True)
+    labelled(figure, list(lines(figure, ordered, ("step", "step"))), shown)
+    figure.update_yaxes(range=shown)
+    return signed(figure, "training_curves", bands(passport), passport)

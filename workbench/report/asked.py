@@ -1,0 +1,85 @@
+"""One question's two rankings as findings: what the reports of runs are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from workbench.ask import ask, find_question
+from workbench.figures import rank_movement
+from workbench.library import open_banks
+from workbench.passport import passport_of_question
+from workbench.prepare import sources_for
+from workbench.report.findings import Findings, Table
+from workbench.schema import Recipe
+from workbench.workspace import Workspace
+
+__all__ = ["asked_again", "findings_of_question", "hits_table"]
+
+
+def findings_of_question(asked: Mapping[str, Any], dataset: str) -> Findings:
+    """The findings of what `workbench.ask.ask` returns, for `page`, `latex_text` and `png`.
+
+    Tables: `hits` (both rankings) and, where the dataset marks evidence, `evidence`.
+    """
+    passport = passport_of_question(asked, dataset)
+    figure = rank_movement(asked, passport)
+    recipe = asked["recipe"]
+    # No run keeps it, so the figure itself says how to ask again.
+    again = {"dataset": dataset, "asked": asked["id"] or asked["question"]}
+    again |= {"user": asked["user"], "recipe": recipe}
+    figure.update_layout(meta={**figure.layout.meta, "name": "movement", "again": again})
+    tables = [Table("hits", "Memories retrieved without and with the prior", hits_table(asked))]
+    if asked["places"]:
+        places = pl.DataFrame(asked["places"], infer_schema_length=None)
+        tables.append(Table("evidence", "Ranks of the evidence, in full depth", places))
+    lead = [
+        f"Asked as {asked['user']}: {asked['question']}",
+        f"{recipe['memories']}, {recipe['retriever']}, prior {recipe['prior']}, "
+        f"λ = {recipe['lam']:g}, K = {recipe['k']}, {recipe['embedder']}.",
+        *asked["notes"],
+    ]
+    title = f"One question of {dataset}"
+    return Findings(title, passport, lead, tables, {"movement": figure}, hits_table(asked))
+
+
+def asked_again(workspace: Workspace, again: Mapping[str, Any]) -> Findings:
+    """The findings of a question asked once more, as its figure's `again` says.
+
+    Raises UsageError where the dataset or the person is no longer there.
+    """
+    recipe = msgspec.convert(again["recipe"], Recipe)
+    banks = open_banks(workspace, again["dataset"], recipe.memories, recipe.embedder)
+    question = find_question(banks.dataset, again["asked"])
+    own = f"{question.scope}/{' & '.join(question.people)}" if question else None
+    user = None if again["user"] == own else again["user"]
+    sources = sources_for(workspace, banks, recipe)
+    return findings_of_question(ask(banks, again["asked"], recipe, user, sources), again["dataset"])
+
+
+def hits_table(asked: Mapping[str, Any]) -> pl.DataFrame:
+    """A row a hit of either ranking: `ranking, rank, rank_without, evidence, memory, owner, time,
+    sources, text, score`, and `part_NAME` for each part of the scores."""
+    gold = set(asked["evidence"] or ())
+    both = [(name, hit) for name, hits in asked["rankings"].items() for hit in hits]
+    parts = dict.fromkeys(part for _, hit in both for part in hit["parts"])
+    rows = [
+        {
+            "ranking": name,
+            "rank": hit["rank"],
+            "rank_without": hit["rank_without"],
+            "evidence": bool(gold.intersection(hit["sources"])),
+            "memory": hit["memory_id"],
+            "owner": hit["owner"],
+            "time": hit["time"],
+            "sources": " ".join(hit["sources"]),
+            "text": hit["text"],
+            "score": hit["score"],
+            **{f"part_{part}": hit["parts"].get(part) for part in parts},
+        }
+        for name, hit in both
+    ]
+    return pl.DataFrame(rows, infer_schema_length=None)

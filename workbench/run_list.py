@@ -1,0 +1,118 @@
+"""The runs of a workspace in words: what each is, of what, how large, when it was made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from workbench.schema import Recipe
+from workbench.workspace import Workspace
+
+__all__ = ["KINDS", "apart", "run_rows", "settings"]
+
+KINDS = {
+    "recall": "evidence recall",
+    "score": "answers scored",
+    "evaluate": "answers made and scored",
+    "sweep-lambda": "λ sweep",
+    "sweep-layers": "layers, K_E × K_S",
+    "sweep-ablation": "ablations",
+    "sweep-controls": "control priors",
+    "reward-evaluate": "reward model",
+}
+# Named in every line; the others only where they are not at their default.
+ALWAYS = ("memories", "retriever", "prior", "lam", "embedder")
+SWEPT = {"sweep-lambda": ("lam", "k"), "sweep-layers": ("k", "k_semantic")}
+
+
+def run_rows(workspace: Workspace) -> pl.DataFrame:
+    """A row a run, the newest first: `run, kind, what` (the kind in words), `dataset, settings, n`
+    (null where the run does not say) and `made` (seconds since 1970)."""
+    rows = [_row(name, manifest) for name, manifest in workspace.manifests("runs").items()]
+    schema = {
+        "run": pl.String,
+        "kind": pl.String,
+        "what": pl.String,
+        "dataset": pl.String,
+        "settings": pl.String,
+        "n": pl.Int64,
+        "made": pl.Float64,
+    }
+    return pl.DataFrame(rows[::-1], schema=schema)
+
+
+def settings(manifest: Mapping[str, Any]) -> str:
+    """The settings of a run in a line: "turns, dense, prior profile, λ = 0.9, minilm"."""
+    identity = manifest.get("identity", {})
+    recipe = identity.get("recipe")
+    said = [] if not recipe else _recipe(recipe, SWEPT.get(manifest["kind"], ()))
+    if manifest["kind"] == "score":
+        said.append(str(manifest.get("source", "")))
+    if manifest["kind"] == "reward-evaluate":
+        features = identity["plan"]["features"]
+        said.append(", ".join(features) if features else "all features")
+        said.append(f"scored by {identity['scorer'].get('name', 'unknown')}")
+    split = identity.get("split", manifest.get("split", "all"))
+    said += [f"{split} split"] if split != "all" else []
+    said += [f"{identity['answerer']} answers"] if isinstance(identity.get("answerer"), str) else []
+    for name, usual in (("gold", "original"), ("level", "turn")):
+        value = identity.get(name)
+        if isinstance(value, str) and value != usual:
+            said.append(f"{value} {name}")
+    return ", ".join(filter(None, said))
+
+
+def apart(a: Mapping[str, Any], b: Mapping[str, Any]) -> tuple[str, str]:
+    """What tells two runs apart, a name for each: the settings that only it has ("prior none"),
+    the beginning of its id where it has none of its own."""
+    said = [settings(one).split(", ") for one in (a, b)]
+    own = [[piece for piece in one if piece not in other] for one, other in (said, said[::-1])]
+    first, second = (
+        ", ".join(filter(None, pieces)) or f"run {str(one.get('id', ''))[:8]}"
+        for pieces, one in zip(own, (a, b), strict=True)
+    )
+    return first, second
+
+
+def _recipe(recipe: Mapping[str, Any], swept: tuple[str, ...]) -> list[str]:
+    usual = msgspec.to_builtins(Recipe())
+    said = [
+        str(recipe["memories"]),
+        str(recipe["retriever"]),
+        f"prior {recipe['prior']}",
+        *([] if "lam" in swept or recipe["prior"] == "none" else [f"λ = {recipe['lam']:g}"]),
+        str(recipe["embedder"]),
+    ]
+    for name, value in recipe.items():
+        if name not in (*ALWAYS, *swept, "seed") and value != usual.get(name):
+            said.append(
+                f"{name.replace('_', ' ')} {value:g}" if _number(value) else _named(name, value)
+            )
+    return said
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _named(name: str, value: Any) -> str:
+    shown = name.replace("_", " ")
+    return shown if value is True else f"{shown} {value}"
+
+
+def _row(name: str, manifest: Mapping[str, Any]) -> dict[str, Any]:
+    known = {**manifest.get("identity", {}), **manifest}
+    kind = str(known.get("kind", "unknown"))
+    n = known.get("n", (known.get("report") or {}).get("n"))
+    return {
+        "run": name,
+        "kind": kind,
+        "what": KINDS.get(kind, kind),
+        "dataset": str(known.get("dataset") or known.get("name") or ""),
+        "settings": settings(manifest),
+        "n": n if isinstance(n, int) else None,
+        "made": float(known.get("made", 0)),
+    }
