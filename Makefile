@@ -21,7 +21,7 @@ demo: $(INSTALLED)
 	$(BIN)/workbench demo
 
 test: $(INSTALLED)
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow"
 
 test-slow: $(INSTALLED)
 	$(BIN)/python -m pytest -m slow

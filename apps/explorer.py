@@ -20,9 +20,12 @@ TITLES = {
     "reward": "Reward model",
     "memories": "My memories",
     "annotate": "Annotate",
+    "study": "Study",
     "runs": "Runs",
     "about": "About the data",
 }
+
+ROOT = "start"  # the first page's own name, which Streamlit shows as "/"
 
 
 def page_of(name: str) -> Callable[[], None]:
@@ -42,15 +45,21 @@ def main() -> None:
     st.set_page_config(page_title="recall-workbench", layout="wide")
     names = [name for name in TITLES if find_spec(f"views.{name}")]
     pages = {
-        name: st.Page(page_of(name), title=TITLES[name], url_path=name, default=not place)
+        name: st.Page(
+            page_of(name), title=TITLES[name], url_path=name if place else ROOT, default=not place
+        )
         for place, name in enumerate(names)
     }
-    page = st.navigation(list(pages.values()))
+    # The first page lives at "/", and is found by its name too.
+    first = st.Page(
+        page_of(names[0]), title=TITLES[names[0]], url_path=names[0], visibility="hidden"
+    )
+    page = st.navigation([*pages.values(), first])
     wanted = state.begin()
     if wanted in pages and pages[wanted] != page:
         st.switch_page(pages[wanted])
     data.mend()
-    here = next(name for name, one in pages.items() if one == page)
+    here = next((name for name, one in pages.items() if one == page), names[0])
     show.chrome()
     page.run()
     share.sidebar(here)

@@ -18,19 +18,30 @@ def _():
     from workbench.components import ladder, parts, split
     from workbench.datasets import store
     from workbench.effects import GRID, ranked
-    from workbench.embedders import open_embedder
     from workbench.escaped import literal
     from workbench.excerpt import excerpt, listing
     from workbench.figures import component_ladder, rank_movement, rank_split, score_parts
     from workbench.inspection import context
     from workbench.library import is_built, open_banks
     from workbench.metrics import exclusion
-    from workbench.notebook import opened, options, pressed, progress, shown
+    from workbench.notebook import options, pressed, progress, remarked, shown, started
     from workbench.passport import passport_of_question
     from workbench.traces import found
-    from workbench.usable import dataset_names, priors_for, usable, usable_in
+    from workbench.usable import dataset_names, priors_for, usable_in
 
-    workspace, view, remarks = opened()
+    workspace, sane, embedder, remarks = started(
+        reads=(
+            "dataset",
+            "question",
+            "memories",
+            "embedder",
+            "retriever",
+            "prior",
+            "lam",
+            "k",
+            "boost",
+        )
+    )
     return (
         GRID,
         RULES,
@@ -44,6 +55,7 @@ def _():
         component_ladder,
         context,
         dataset_names,
+        embedder,
         excerpt,
         exclusion,
         facts_of,
@@ -55,7 +67,6 @@ def _():
         mo,
         msgspec,
         open_banks,
-        open_embedder,
         options,
         parts,
         passport_of_question,
@@ -66,15 +77,15 @@ def _():
         rank_movement,
         rank_split,
         ranked,
+        remarked,
         remarks,
+        sane,
         score_parts,
         shown,
         split,
         store,
         told,
-        usable,
         usable_in,
-        view,
         workspace,
     )
 
@@ -97,17 +108,17 @@ def _(mo):
 
 
 @app.cell(hide_code=True)
-def _(dataset_names, literal, mo, remarks, store, usable, usable_in, view, workspace):
-    sane, doubts = usable(view, dataset_names(workspace))
-    sane, more_doubts = usable_in(sane, store.load(workspace, sane.dataset))
-    said = [*remarks, *doubts, *more_doubts]
-    mo.callout(mo.Html("<br>".join(map(literal, said))), kind="warn") if said else None
-    return (sane,)
+def _(remarked, remarks, sane, store, usable_in, workspace):
+    fitting, more_doubts = usable_in(sane, store.load(workspace, sane.dataset))
+    remarked([*remarks, *more_doubts])
+    return (fitting,)
 
 
 @app.cell(hide_code=True)
-def _(dataset_names, mo, sane, workspace):
-    dataset_choice = mo.ui.dropdown(dataset_names(workspace), value=sane.dataset, label="Data set")
+def _(dataset_names, mo, fitting, workspace):
+    dataset_choice = mo.ui.dropdown(
+        dataset_names(workspace), value=fitting.dataset, label="Data set"
+    )
     dataset_choice
     return (dataset_choice,)
 
@@ -119,14 +130,14 @@ def _(dataset_choice):
 
 
 @app.cell(hide_code=True)
-def _(mo, options, sane):
+def _(mo, options, fitting):
     retrievers = {
         "dense: nearness in meaning alone": "dense",
         "ppro: the paper’s, with dimensions and semantic memories": "ppro",
         "hybrid: nearness in meaning, and shared words": "hybrid",
     }
     # Nothing was asked for: the retriever with most components to look at.
-    first_retriever = sane.retriever if options() else "ppro"
+    first_retriever = fitting.retriever if options() else "ppro"
     retriever_choice = mo.ui.dropdown(
         retrievers,
         value=next((k for k, v in retrievers.items() if v == first_retriever), None)
@@ -145,14 +156,14 @@ def _(retriever_choice):
 
 
 @app.cell(hide_code=True)
-def _(dataset_name, mo, priors_for, sane, store, workspace):
+def _(dataset_name, mo, priors_for, fitting, store, workspace):
     kinds = ["turns", "facts"]
     if store.load(workspace, dataset_name).observations:
         kinds.append("observations")
     priors = [name for name in priors_for(kinds) if name != "none"]
     prior_choice = mo.ui.dropdown(
         priors,
-        value=sane.prior if sane.prior in priors else "profile",
+        value=fitting.prior if fitting.prior in priors else "profile",
         label="Prior (profile: the person’s profile; the others: variants and controls)",
     )
     prior_choice
@@ -166,10 +177,14 @@ def _(prior_choice):
 
 
 @app.cell(hide_code=True)
-def _(GRID, mo, sane):
-    lams = sorted({*GRID, sane.lam})
+def _(GRID, mo, fitting):
+    lams = sorted({*GRID, fitting.lam})
     lam_slider = mo.ui.slider(
-        steps=lams, value=sane.lam, show_value=True, debounce=True, label="λ, the question’s weight"
+        steps=lams,
+        value=fitting.lam,
+        show_value=True,
+        debounce=True,
+        label="λ, the question’s weight",
     )
     lam_slider
     return lam_slider, lams
@@ -182,8 +197,10 @@ def _(lam_slider):
 
 
 @app.cell(hide_code=True)
-def _(mo, sane):
-    k_number = mo.ui.number(1, 200, value=min(sane.k, 200), label="K, how many memories are read")
+def _(mo, fitting):
+    k_number = mo.ui.number(
+        1, 200, value=min(fitting.k, 200), label="K, how many memories are read"
+    )
     k_number
     return (k_number,)
 
@@ -195,9 +212,9 @@ def _(k_number):
 
 
 @app.cell(hide_code=True)
-def _(dataset_name, is_built, mo, open_embedder, sane, store, workspace):
+def _(dataset_name, embedder, fitting, is_built, mo, store, workspace):
     ready = dataset_name == store.SAMPLE or is_built(
-        workspace, dataset_name, sane.memories, open_embedder(sane.embedder)
+        workspace, dataset_name, fitting.memories, embedder
     )
     build_button = mo.ui.run_button(label="Build the memories")
     None if ready else build_button
@@ -214,24 +231,26 @@ def _(
     pressed,
     progress,
     ready,
-    sane,
+    fitting,
     workspace,
 ):
     mo.stop(
         not (ready or pressed(build_button)),
         mo.Html(
             "<p>The memories of this data set are not built yet. Press the button, or run:</p><pre>"
-            + literal(f"workbench build {dataset_name} --memories {sane.memories}")
+            + literal(f"workbench build {dataset_name} --memories {fitting.memories}")
             + "</pre><p>About 200 turns a second on two cores; it happens once.</p>"
         ),
     )
     with progress("Building the memories") as tell_building:
-        banks = open_banks(workspace, dataset_name, sane.memories, sane.embedder, tell_building)
+        banks = open_banks(
+            workspace, dataset_name, fitting.memories, fitting.embedder, tell_building
+        )
     return (banks,)
 
 
 @app.cell(hide_code=True)
-def _(Study, banks, exclusion, k, lams, mo, prior, progress, ranked, retriever, sane, workspace):
+def _(Study, banks, exclusion, k, lams, mo, prior, progress, ranked, retriever, fitting, workspace):
     mo.stop(
         all(exclusion(question) for question in banks.dataset.questions),
         mo.md(
@@ -239,7 +258,7 @@ def _(Study, banks, exclusion, k, lams, mo, prior, progress, ranked, retriever, 
             "has 1,536 of them: `workbench data get locomo`"
         ),
     )
-    recipe = sane.but(retriever=retriever, prior=prior, k=k).recipe()
+    recipe = fitting.but(retriever=retriever, prior=prior, k=k).recipe()
     with progress("Ranking every question") as tell_ranking:
         study = Study(workspace, banks, progress=tell_ranking)
         everything = ranked(study, recipe, lams)
@@ -299,15 +318,17 @@ def _(RULES, choose, everything, k, lam, listing, literal, mo, rule):
 
 
 @app.cell(hide_code=True)
-def _(cases, everything, k, lam, mo, sane):
+def _(cases, dataset_name, everything, fitting, k, lam, mo, remarked):
     rows = {row["question"]: row for row in everything.at(lam, k).iter_rows(named=True)}
-    listed = [one for one in dict.fromkeys([sane.question, *cases["question"]]) if one in rows]
+    listed = [one for one in dict.fromkeys([fitting.question, *cases["question"]]) if one in rows]
     labels = {f"{one} · {rows[one]['user']} · {rows[one]['text']}"[:110]: one for one in listed}
     mo.stop(not labels, mo.md("No case fits this rule here: choose another one."))
     case_choice = mo.ui.dropdown(
         labels, value=next(iter(labels)), searchable=True, label="Case", full_width=True
     )
-    case_choice
+    lacking = fitting.question and fitting.question not in rows and fitting.dataset == dataset_name
+    unshown = [f"question {fitting.question!r:.80} has no known evidence here; it is not shown"]
+    mo.vstack([case_choice, *([remarked(unshown)] if lacking else [])])
     return (case_choice,)
 
 

@@ -25,19 +25,17 @@ with app.setup(hide_code=True):
         table,
     )
     from workbench.datasets import store
-    from workbench.embedders import open_embedder
-    from workbench.errors import UsageError, WorkbenchError
+    from workbench.errors import UsageError
     from workbench.escaped import literal
     from workbench.excerpt import listing
     from workbench.grids import layer_sweep
     from workbench.library import is_built, open_banks
     from workbench.metrics import exclusion
-    from workbench.notebook import empty, opened, pressed, progress, shown
+    from workbench.notebook import empty, pressed, progress, remarked, shown, started
     from workbench.passport import passport_of
     from workbench.prepare import in_split
     from workbench.runs import load_run
-    from workbench.usable import dataset_names, priors_for, usable, usable_in
-    from workbench.view import View
+    from workbench.usable import dataset_names, priors_for, usable_in
 
     # More questions than this, and what takes many measurements waits for its button.
     SMALL = 300
@@ -64,16 +62,20 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
-    workspace, asked_view, read_remarks = opened()
-    view, name_remarks = usable(asked_view, dataset_names(workspace))
-    remarks = [*read_remarks, *name_remarks]
-    try:
-        embedder = open_embedder(view.embedder)
-    except WorkbenchError as unknown_embedder:
-        view = view.but(embedder=View().embedder)
-        embedder = open_embedder(view.embedder)
-        remarks.append(f"{unknown_embedder}; {view.embedder} is used")
-    mo.callout(mo.Html("<br>".join(map(literal, remarks))), kind="warn") if remarks else None
+    workspace, view, embedder, remarks = started(
+        reads=(
+            "dataset",
+            "memories",
+            "embedder",
+            "retriever",
+            "prior",
+            "lam",
+            "k",
+            "boost",
+            "category",
+        )
+    )
+    remarked(remarks)
     return embedder, view, workspace
 
 
@@ -93,9 +95,7 @@ def _(dataset_choice):
 def _(dataset_name, view, workspace):
     dataset = store.load(workspace, dataset_name)
     start, fitting_remarks = usable_in(view, dataset)
-    mo.callout(
-        mo.Html("<br>".join(map(literal, fitting_remarks))), kind="warn"
-    ) if fitting_remarks else None
+    remarked(fitting_remarks)
     return dataset, start
 
 

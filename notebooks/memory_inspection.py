@@ -10,7 +10,6 @@ with app.setup(hide_code=True):
 
     from workbench.build import KINDS
     from workbench.datasets import store
-    from workbench.embedders import open_embedder
     from workbench.escaped import literal
     from workbench.excerpt import excerpt, listing
     from workbench.figures import (
@@ -24,10 +23,10 @@ with app.setup(hide_code=True):
     from workbench.library import is_built, open_banks
     from workbench.memory_map import memory_map, near_duplicates, neighbours
     from workbench.memory_quality import coverage, dimension_counts, duplicates, orphans
-    from workbench.notebook import attended, opened, pressed, progress, shown
+    from workbench.notebook import pressed, progress, remarked, shown, started
     from workbench.passport import passport_of_banks
     from workbench.streaming import session_added
-    from workbench.usable import dataset_names, usable, usable_in
+    from workbench.usable import dataset_names, usable_in
 
 
 @app.cell(hide_code=True)
@@ -51,17 +50,16 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
-    workspace, asked_view, read_remarks = opened()
-    known = dataset_names(workspace)
-    view, name_remarks = usable(asked_view, known)
-    remarks = [*read_remarks, *name_remarks]
-    mo.callout(mo.Html("<br>".join(map(literal, remarks))), kind="warn") if remarks else None
-    return known, view, workspace
+    workspace, view, embedder, remarks = started(
+        reads=("dataset", "scope", "user", "memories", "embedder", "search", "turn")
+    )
+    remarked(remarks)
+    return embedder, view, workspace
 
 
 @app.cell(hide_code=True)
-def _(known, view):
-    dataset_choice = mo.ui.dropdown(known, value=view.dataset, label="Data set")
+def _(view, workspace):
+    dataset_choice = mo.ui.dropdown(dataset_names(workspace), value=view.dataset, label="Data set")
     dataset_choice
     return (dataset_choice,)
 
@@ -77,7 +75,7 @@ def _(dataset_name, view, workspace):
     dataset = store.load(workspace, dataset_name)
     fitting, unfit = usable_in(view, dataset)
     doubts = unfit if dataset_name == view.dataset else []
-    mo.callout(mo.Html("<br>".join(map(literal, doubts))), kind="warn") if doubts else None
+    remarked(doubts)
     return dataset, fitting
 
 
@@ -101,10 +99,8 @@ def _(kind_choice):
 
 
 @app.cell(hide_code=True)
-def _(dataset_name, kind, view, workspace):
-    ready = dataset_name == store.SAMPLE or is_built(
-        workspace, dataset_name, kind, open_embedder(view.embedder)
-    )
+def _(dataset_name, embedder, kind, workspace):
+    ready = dataset_name == store.SAMPLE or is_built(workspace, dataset_name, kind, embedder)
     build_button = mo.ui.run_button(label="Build these memories")
     None if ready else build_button
     return build_button, ready
@@ -216,7 +212,7 @@ def _():
     mo.md(r"""
     ## What is remembered
 
-    Choose a layer, search, and select a memory: below, it is opened in the dialogue it came from.
+    Choose a layer, search, and choose a memory: below, it is opened in the dialogue it came from.
     Three *dimensions* belong to each episodic memory: **tense** (past, present, future),
     **subjectivity** (a fact or a feeling) and **certainty**. Questions have them, too, and a memory
     whose dimensions agree with the question's is raised a little.
@@ -238,8 +234,8 @@ def _(layer_choice):
 
 
 @app.cell(hide_code=True)
-def _():
-    search_box = mo.ui.text(label="Search in their texts")
+def _(view):
+    search_box = mo.ui.text(value=view.search, label="Search in their texts")
     search_box
     return (search_box,)
 
@@ -257,59 +253,70 @@ def _(banks, scope):
 
 
 @app.cell(hide_code=True)
-def _(layer, remembered, user, words):
+def _(fitting, layer, remembered, scope, user, words):
+    wanted_turn = fitting.turn if fitting.scope in ("", scope) else ""
     listed = remembered.filter(
         (pl.col("layer") == layer)
         & ((pl.col("owner") == user) if user else True)
         & pl.col("text").str.to_lowercase().str.contains(words.lower(), literal=True)
-    )
+    ).sort(pl.col("sources").list.contains(wanted_turn), descending=True, maintain_order=True)
     return (listed,)
 
 
 @app.cell(hide_code=True)
 def _(listed):
-    headings = {
-        "owner": "whose",
-        "text": "memory",
-        "time": "said",
-        "sources": "turns",
-    }
-    rows = listed.select(
-        pl.col("text").str.slice(0, 300).alias("memory"),
-        pl.col("owner").alias("whose"),
-        pl.col("time").dt.strftime("%Y-%m-%d").alias("said"),
-        pl.concat_str("tense", "subjectivity", "certainty", separator=", ").alias("dimensions"),
-        pl.col("sources").list.head(6).list.join(", ").alias("turns"),
-        pl.col("memory").alias("id"),
+    # Dialogue text in a table of marimo's would be links, and pictures that the browser fetches.
+    mo.Html(
+        f"<p><b>{len(listed):,} memories</b></p>"
+        + listing(
+            listed.with_row_index("n", 1).with_columns(
+                pl.concat_str("tense", "subjectivity", "certainty", separator=", ").alias("three")
+            ),
+            {
+                "n": "",
+                "text": "memory",
+                "owner": "whose",
+                "time": "said",
+                "three": "dimensions",
+                "sources": "turns",
+            },
+            most=8,
+        )
     )
-    memory_list = mo.ui.table(
-        rows,
-        selection="single",
-        page_size=6,
-        show_column_summaries=False,
-        show_data_types=False,
-        show_download=False,
-        show_search=False,
-        wrapped_columns=["memory"],
-        column_widths={"memory": 420},
-        hidden_columns=["id"],
-        label=f"{len(listed):,} memories",
-    )
-    memory_list if attended() else mo.Html(listing(listed, headings, most=6))
-    return (memory_list,)
+    return
 
 
 @app.cell(hide_code=True)
-def _(listed, memory_list):
-    selected = memory_list.value["id"].to_list() if len(memory_list.value) else []
-    memory_id = next(iter([*selected, *listed["memory"].head(1)]), "")
+def _(listed):
+    offered = listed.head(1_000)
+    memory_labels = {
+        f"{at:,} · {text[:90]}": memory
+        for at, (text, memory) in enumerate(offered.select("text", "memory").iter_rows(), 1)
+    }
+    memory_choice = mo.ui.dropdown(
+        memory_labels,
+        value=next(iter(memory_labels), None),
+        searchable=True,
+        label=f"Memory to open (of the first {len(offered):,})",
+        full_width=True,
+    )
+    memory_choice
+    return (memory_choice,)
+
+
+@app.cell(hide_code=True)
+def _(memory_choice):
+    memory_id = memory_choice.value or ""
     return (memory_id,)
 
 
 @app.cell(hide_code=True)
 def _(banks, memory_id, remembered, scope):
     found = remembered.filter(pl.col("memory") == memory_id)
-    mo.stop(not len(found), mo.md("No memory fits: choose another layer, or other words."))
+    mo.stop(
+        not len(found),
+        mo.md("No memory is chosen, or none fits: try another layer or other words."),
+    )
     it = found.row(0, named=True)
     mo.Html(
         f"<p><b>{literal(it['text'], 600)}</b><br><small>{literal(it['layer'])} memory of "

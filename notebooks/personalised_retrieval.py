@@ -29,11 +29,13 @@ def _():
     from workbench.grids import control_sweep
     from workbench.inspection import context
     from workbench.library import open_banks
-    from workbench.notebook import opened, pressed, progress, shown
+    from workbench.notebook import opened, pressed, progress, remarked, shown
     from workbench.plane import plane
     from workbench.schema import Recipe
 
-    workspace, _, remarks = opened()
+    workspace, view, remarks = opened(reads=("dataset", "question", "lam"))
+    if view.dataset != store.SAMPLE:
+        remarks.append("this lesson is about the sample; another data set is not carried over")
     recipe = Recipe(prior="profile", lam=0.8, k=10)
 
     def shown_check(check):
@@ -64,12 +66,14 @@ def _():
         rank_scatter,
         ranked,
         recipe,
+        remarked,
         remarks,
         same_words,
         score_parts,
         shown,
         shown_check,
         store,
+        view,
         workspace,
     )
 
@@ -92,8 +96,8 @@ def _(mo):
 
 
 @app.cell(hide_code=True)
-def _(literal, mo, remarks):
-    mo.callout(mo.Html("<br>".join(map(literal, remarks))), kind="warn") if remarks else None
+def _(remarked, remarks):
+    remarked(remarks)
     return
 
 
@@ -126,10 +130,16 @@ def _(banks, dialogues, mo):
 
 
 @app.cell(hide_code=True)
-def _(everything, lesson, mo):
+def _(everything, lesson, mo, view):
     askers = lesson.same_words(everything)
+    linked_words = [
+        text for text, those in askers.items() if view.question in {q.id for q in those}
+    ]
     words_choice = mo.ui.dropdown(
-        list(askers), value=next(iter(askers)), label="The words", full_width=True
+        list(askers),
+        value=next(iter([*linked_words, *askers])),
+        label="The words",
+        full_width=True,
     )
     words_choice
     return askers, words_choice
@@ -250,9 +260,10 @@ def _(mo):
 
 
 @app.cell(hide_code=True)
-def _(askers, chosen_row, mo, words):
+def _(askers, chosen_row, mo, view, words):
     people = {f"{q.people[0]} ({q.scope})": q for q in askers[words]}
-    default_person = next(k for k, q in people.items() if q.id == chosen_row["question"])
+    named = {q.id: name for name, q in people.items()}
+    default_person = named.get(view.question) or named[chosen_row["question"]]
     person_choice = mo.ui.dropdown(people, value=default_person, label="Whose")
     person_choice
     return (person_choice,)
@@ -299,9 +310,10 @@ def _(banks, mo):
 
 
 @app.cell(hide_code=True)
-def _(GRID, mo):
+def _(GRID, mo, view):
+    nearest_lam = min(GRID, key=lambda step: abs(step - view.lam))
     lam_slider = mo.ui.slider(
-        steps=GRID, value=0.8, show_value=True, label="λ, the question’s share"
+        steps=GRID, value=nearest_lam, show_value=True, label="λ, the question’s share"
     )
     lam_slider
     return (lam_slider,)

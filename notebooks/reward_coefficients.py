@@ -33,7 +33,7 @@ with app.setup(hide_code=True):
     from reward_model.rubric import RUBRIC
     from workbench.escaped import literal
     from workbench.excerpt import listing
-    from workbench.notebook import opened, options, pressed, progress, shown
+    from workbench.notebook import opened, options, pressed, progress, remarked, shown
 
 
 @app.cell(hide_code=True)
@@ -49,21 +49,21 @@ def _():
 
     Without judgments of your own it works on **simulated** ones: made up by a program with known
     weights, so they show how the method behaves and say nothing about people. To use your own, name
-    a file (CSV, JSONL or Parquet) below, or start with `-- --path judgments.csv`. Nothing here asks
-    a language model, and nothing leaves this machine.
+    a file (CSV, JSONL or Parquet) below, or start with `-- --path judgments.csv`, and import it.
+    Nothing here asks a language model, and nothing leaves this machine.
     """)
     return
 
 
 @app.cell(hide_code=True)
 def _():
-    workspace, view, remarks = opened("path")
+    workspace, view, remarks = opened("path", reads=("judgments", "comparison"))
     known = set_names(workspace)
     asked_for = view.judgments if view.judgments in known else SIMULATED
     doubts = list(remarks)
     if view.judgments not in ("", asked_for):
         doubts.append(f"there are no judgments named {view.judgments!r} here; {asked_for} is shown")
-    mo.callout(mo.Html("<br>".join(map(literal, doubts))), kind="warn") if doubts else None
+    remarked(doubts)
     return asked_for, known, view, workspace
 
 
@@ -99,9 +99,16 @@ def _(path_text):
 
 
 @app.cell(hide_code=True)
-def _(path, set_name, workspace):
+def _(path):
+    import_button = mo.ui.run_button(label="Import this file", disabled=not path)
+    import_button
+    return (import_button,)
+
+
+@app.cell(hide_code=True)
+def _(import_button, path, set_name, workspace):
     report = None
-    if path:
+    if path and pressed(import_button):
         chosen, report = own_file(workspace, Path(path).expanduser())
     else:
         chosen = ready_set(workspace, set_name)
@@ -132,8 +139,9 @@ def _():
 
     No model yet, only counting. The *regime* is how the answer with memories was told to use them:
     only where they clearly improve the answer (conservative), where natural (ordinary), or whenever
-    possible (aggressive). Whiskers hold what other participants like these would give in 95 % of
-    cases; hollow marks are the paper’s own figures, a reference from other people.
+    possible (aggressive). Whiskers are made so that 95 of 100 such intervals hold the value that
+    ever more participants would give; hollow marks are the paper’s own figures, a reference from
+    other people.
     """)
     return
 

@@ -7,7 +7,7 @@ preferred (1 or 0). Intervals treat participants as what was sampled.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,8 +16,10 @@ from workbench.stats import mean_interval
 
 __all__ = [
     "TOLERANCE",
+    "IfCalibrated",
     "area_under_curve",
     "calibration_error",
+    "choice",
     "credit",
     "defined",
     "error_if_calibrated",
@@ -52,6 +54,12 @@ def credit(p: npt.ArrayLike, y: npt.ArrayLike) -> Vector:
     return np.where(undecided, 0.5, right)
 
 
+def choice(p: float) -> bool | None:
+    """Whether a probability says that memory is preferred; None where it is a tie, as `credit`
+    has it."""
+    return None if abs(p - 0.5) <= TOLERANCE else p > 0.5
+
+
 def area_under_curve(p: Vector, y: Vector, weights: Vector | None = None) -> Vector:
     """Area under the ROC curve, pooled over all comparisons; equal probabilities count half.
 
@@ -80,29 +88,39 @@ def calibration_error(
     return np.asarray(np.sum(off, axis=0) / given.sum(axis=1))
 
 
-def error_if_calibrated(p: Vector, seed: int = 0) -> float:
-    """The calibration error that these probabilities would show on average if they were true.
+class IfCalibrated(NamedTuple):
+    """The calibration errors of true probabilities: their mean, and the ends of 95 % of them."""
+
+    mean: float
+    lo: float
+    hi: float
+
+
+def error_if_calibrated(p: Vector, seed: int = 0) -> IfCalibrated:
+    """The calibration error that these probabilities would show if they were true.
 
     It is above 0, because a bin of few comparisons is off by chance: what an observed error is to
-    be compared with.
+    be compared with. The error has no interval of its own, as resampling adds such chance once
+    more: an interval of it lies above the true error, and misses 0 where 0 is the truth.
     """
     rng = np.random.default_rng(seed)
     drawn = (rng.random((DRAWS, len(p))) < p).astype(float)
-    return float(np.mean([calibration_error(p, row)[0] for row in drawn]))
+    errors = [calibration_error(p, row)[0] for row in drawn]
+    lo, hi = np.quantile(errors, [0.025, 0.975])
+    return IfCalibrated(float(np.mean(errors)), float(lo), float(hi))
 
 
 def quality_of(p: Vector, y: Vector, who: Sequence[str], seed: int) -> dict[str, Any]:
-    """Brier score, calibration error and pooled area under the curve, each with its interval."""
+    """Brier score and pooled area under the curve with their intervals; calibration error with the
+    range of what a calibrated model of these probabilities would show."""
     brier = mean_interval((p - y) ** 2, who)
-    ece = resampled_interval(lambda given: calibration_error(p, y, given), who, seed)
     area = resampled_interval(lambda given: area_under_curve(p, y, given), who, seed)
     return {
         "n": len(y),
         "brier": brier.mean,
         "brier_interval": [brier.lo, brier.hi],
         "ece": float(calibration_error(p, y)[0]),
-        "ece_interval": [defined(one) for one in ece],
-        "ece_if_calibrated": error_if_calibrated(p, seed),
+        "ece_if_calibrated": error_if_calibrated(p, seed)._asdict(),
         "auc": defined(area_under_curve(p, y)[0]),
         "auc_interval": [defined(one) for one in area],
     }

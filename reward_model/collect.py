@@ -40,6 +40,7 @@ __all__ = [
     "collected",
     "collections",
     "discard",
+    "everybody",
     "export",
     "export_deidentified",
     "open_collection",
@@ -118,6 +119,13 @@ def participants(workspace: Workspace, name: str) -> dict[str, Progress]:
     paths = sorted(workspace.folder(KIND, name).glob("*/plan.json"))
     people = sorted(plan.participant for path in paths if (plan := _plan(path.parent)) is not None)
     return {one: open_collection(workspace, name, one).progress() for one in people}
+
+
+def everybody(workspace: Workspace) -> tuple[str, ...]:
+    """Who takes part in any collection here, by name in order."""
+    paths = workspace.folder(KIND).glob("*/*/plan.json")
+    plans = (_plan(path.parent) for path in paths)
+    return tuple(sorted({plan.participant for plan in plans if plan is not None}))
 
 
 def collected(workspace: Workspace, name: str) -> Collected:

@@ -19,7 +19,9 @@ NAME = "simulated"
 
 def reward_demo(workspace: Workspace, seed: int = 0) -> dict[str, Any]:
     """Simulate the default set, fit it by its planned features, and return the fitted model's
-    document (`fitting.fitted`) with its id."""
+    document (`fitting.fitted`) with its id.
+
+    Raises UsageError where the name holds people's judgments, which are never replaced."""
     made = simulate(SimulationOptions(seed=seed))
     chosen = save_comparisons(workspace, NAME, made.comparisons, "workbench demo")
     save_scores(workspace, made.scores(chosen.content))

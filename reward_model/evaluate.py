@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from reward_model.calibration import credit
+from reward_model.calibration import TOLERANCE, credit
 from reward_model.material import RULER, EvaluationPlan, Material, facts, gather
 from reward_model.outcome import LEVEL, document
 from reward_model.protocol import HeldOut, Splits, draw_splits, held_out
@@ -36,6 +36,7 @@ __all__ = [
     "EvaluationPlan",
     "evaluate",
     "identity_of",
+    "predictions_of",
     "save_evaluation",
     "variants",
 ]
@@ -190,6 +191,24 @@ def _frame(material: Material, found: dict[str, HeldOut]) -> pl.DataFrame:
                 for comparison, value in zip(material.fitted, values.tolist(), strict=True)
             ]
     return tidy(rows)
+
+
+OUTCOMES = {1.0: "right", 0.0: "wrong", 0.5: "undecided"}
+
+
+def predictions_of(workspace: Workspace, run: str) -> pl.DataFrame:
+    """What an evaluation predicted of everybody held out, the surest first: its table with
+    `outcome`, by the full model: "right", "wrong", or "undecided" where it or the participant
+    chose neither (`calibration.credit`)."""
+    frame = pl.read_parquet(workspace.folder("runs", run) / "predictions.parquet")
+    said = frame["prefers_memory"].cast(pl.Float64).fill_null(np.nan)
+    given = credit(frame["full"], said)
+    # Certainties that differ by rounding only are equal; then the id decides.
+    sure = np.round(np.abs(frame["full"].to_numpy() - 0.5) / TOLERANCE)
+    outcome = pl.Series([OUTCOMES[one] for one in given.tolist()], dtype=pl.String)
+    by = ["sure", "comparison"]
+    told = frame.with_columns(outcome=outcome, sure=pl.Series(sure))
+    return told.sort(by, descending=[True, False]).drop("sure")
 
 
 def _predictions(material: Material, found: dict[str, HeldOut]) -> pl.DataFrame:

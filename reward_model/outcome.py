@@ -1,7 +1,8 @@
 """What held-out predictions come to: the document that an evaluation reports.
 
 No mean stands alone: each has its n and its interval over participants (`workbench.stats`); what
-is no mean (areas, calibration errors, accuracy among the most certain) has one by resampling them.
+is no mean (areas, accuracy among the most certain) has one by resampling them; a calibration error
+has none, and stands beside the range of what a calibrated model would show.
 """
 
 from __future__ import annotations

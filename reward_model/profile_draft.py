@@ -18,7 +18,7 @@ from workbench.embed import is_blank
 from workbench.errors import DataError, UsageError
 from workbench.memory import dates
 from workbench.memory.periods import MONTHS
-from workbench.schema import Memory, Record
+from workbench.schema import Memory, Record, digest_of
 
 __all__ = ["Draft", "Entry", "EntryKind", "entries_of", "events_of", "memories_of"]
 
@@ -76,6 +76,11 @@ class Draft(Record, frozen=True, kw_only=True):
     @property
     def queries(self) -> tuple[Entry, ...]:
         return tuple(entry for entry in self.entries if entry.kind == "query")
+
+    @property
+    def content(self) -> str:
+        """The digest of what there is to read: whose it is, and every entry as it stands."""
+        return digest_of((self.participant, self.entries))
 
     def with_entries(self, entries: Sequence[Entry]) -> Draft:
         """The draft with new entries after the old ones, each with an id of its own."""

@@ -76,10 +76,19 @@ def delete_entries(workspace: Workspace, participant: str, ids: Sequence[str]) -
     return _change(workspace, participant, what, lambda draft: draft.without(ids))
 
 
-def confirm(workspace: Workspace, participant: str) -> Draft:
-    """Record that the participant has looked through the draft and agrees to its use."""
+def confirm(workspace: Workspace, participant: str, shown: str) -> Draft:
+    """Record that the participant has looked through the draft and agrees to its use.
+
+    `shown` is the `content` of the draft that they looked through. Raises UsageError where the
+    draft has no memories, or is another one by now: nobody agrees to what they did not see.
+    """
 
     def confirmed(draft: Draft) -> Draft:
+        if draft.content != shown:
+            raise UsageError(
+                f"the draft of {participant!r} was changed since it was shown; "
+                "look through it as it is now, then confirm"
+            )
         if not draft.memories:
             raise UsageError(f"the draft of {participant!r} has no memories left to confirm")
         return msgspec.structs.replace(draft, confirmed=datetime.now(UTC))

@@ -22,7 +22,7 @@ from scipy.special import expit
 from reward_model.logistic import fit_path, scale_of
 from workbench.errors import UsageError
 
-__all__ = ["GRID", "HeldOut", "Splits", "draw_splits", "held_out"]
+__all__ = ["GRID", "HeldOut", "Splits", "draw_splits", "held_out", "predicted"]
 
 Vector = npt.NDArray[np.float64]
 Whole = npt.NDArray[np.int64]
@@ -153,8 +153,8 @@ def held_out(
         for held in range(splits.folds):
             train, test, more = fold != held, fold == held, (at == held) | (at < 0)
             rows = np.concatenate([x[test], extra[more]])
-            found, chosen[repeat, held] = _predicted(
-                x, y, train, rows, (splits.inner[repeat, held], costs, told)
+            found, chosen[repeat, held] = predicted(
+                x, y, train, rows, (splits.inner[repeat, held], costs), told
             )
             each[repeat, test] = found[: test.sum()]
             total[more] += found[test.sum() :]
@@ -162,15 +162,21 @@ def held_out(
     return HeldOut(each.mean(axis=0), each, total / times, chosen, dict(told))
 
 
-def _predicted(
+def predicted(
     x: Vector,
     y: Vector,
     train: npt.NDArray[np.bool_],
     rows: Vector,
-    inside: tuple[Whole, Vector, Counter[str]],
+    inside: tuple[Whole, Vector],
+    told: Counter[str] | None = None,
 ) -> tuple[Vector, float]:
-    """Probabilities for `rows` from the training rows, and the C they were made with."""
-    inner, grid, told = inside
+    """One outer fold: probabilities for `rows` (m, d) from the training rows, and the C they were
+    made with (NaN where nothing was fitted).
+
+    `inside` are the inner folds (n,) and the grid of C, ascending; `told` counts what was odd.
+    """
+    inner, grid = inside
+    told = Counter() if told is None else told
     labels = y[train]
     if np.ptp(labels) == 0:
         told[ONE_CLASS] += 1

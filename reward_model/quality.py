@@ -12,13 +12,21 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from itertools import groupby
 from statistics import median
-from typing import get_args
+from typing import NamedTuple, get_args
 
 from reward_model.schema import Comparison, Strength
 from workbench.errors import UsageError
 from workbench.schema import Record
 
-__all__ = ["REASONS", "Filtered", "QualityRules", "clear_preferences", "quality_filter"]
+__all__ = [
+    "REASONS",
+    "AttentionChecks",
+    "Filtered",
+    "QualityRules",
+    "attention_checks",
+    "clear_preferences",
+    "quality_filter",
+]
 
 # A comparison that several rules drop stands under the first of these.
 REASONS = ("incomplete", "failed attention check", "straight-lining", "too fast")
@@ -73,6 +81,19 @@ class Filtered(Record, frozen=True, kw_only=True, omit_defaults=False):
     def counts(self) -> dict[str, int]:
         """How many are kept, and how many were dropped for each reason."""
         return {"kept": len(self.kept)} | {why: len(ids) for why, ids in self.dropped.items()}
+
+
+class AttentionChecks(NamedTuple):
+    """How many attention items were answered, and how many of these as they prescribe."""
+
+    passed: int
+    answered: int
+
+
+def attention_checks(comparisons: Iterable[Comparison]) -> AttentionChecks:
+    """Count them as the quality filter does: a tie fails one; one not judged is not answered."""
+    asked = [one for one in comparisons if one.attention is not None and one.judgment is not None]
+    return AttentionChecks(sum(map(_passes, asked)), len(asked))
 
 
 def quality_filter(
@@ -153,8 +174,12 @@ def _is_complete(one: Comparison) -> bool:
     return one.judgment is not None and told and all(text.strip() for text in texts)
 
 
+def _passes(check: Comparison) -> bool:
+    return check.chosen == check.attention
+
+
 def _inattentive(theirs: list[Comparison], limits: QualityRules) -> list[Comparison]:
-    failed = [one for one in theirs if one.attention is not None and one.chosen != one.attention]
+    failed = [one for one in theirs if one.attention is not None and not _passes(one)]
     allowed = limits.failed_checks_allowed
     return theirs if allowed is not None and len(failed) > allowed else failed
 

@@ -134,10 +134,11 @@ def _lead(report: dict[str, Any]) -> Iterator[str]:
             f"{len(report['tests'])} tests {probability(one['p_holm'])}."
         )
     quality = report["calibration"]
+    chance = quality["ece_if_calibrated"]
     yield (
         f"Brier score {quality['brier']:.3f}; calibration error {quality['ece']:.3f}, where a "
-        f"calibrated model of the same probabilities would show {quality['ece_if_calibrated']:.3f} "
-        "by chance."
+        f"calibrated model of the same probabilities would show {chance['mean']:.3f} by chance "
+        f"(95 % of the time {chance['lo']:.3f} to {chance['hi']:.3f})."
     )
     retest = report["retest"]["overall"]
     if (said := retest["agreement"]) is not None:

@@ -70,10 +70,12 @@ class MemoryReward:
 
         Raises ModelError, with the scorer's reasons, where a feature could not be scored.
         """
+        before = dict(self.scorer.failed)  # it counts on since the scorer was made
         [row] = self._rows([pair])
         missing = [n for n, one in zip(self.model.features_, row, strict=True) if one is None]
         if missing:
-            why = ", ".join(f"{reason} ({n})" for reason, n in self.scorer.failed.items())
+            new = {why: n - before.get(why, 0) for why, n in self.scorer.failed.items()}
+            why = ", ".join(f"{reason} ({n})" for reason, n in new.items() if n > 0)
             raise ModelError(
                 f"{', '.join(missing)} of the response could not be scored: "
                 f"{why or 'no reason given'}"

@@ -58,7 +58,7 @@ class Pair(Record, frozen=True, kw_only=True):
         )
 
 
-class Comparison(Record, frozen=True, kw_only=True):
+class Comparison(Record, frozen=True, kw_only=True, omit_defaults=False):
     """One judged (or not yet judged) pair of one participant.
 
     `order` says which response was shown as A. `attention` is the side that an attentive reader

@@ -21,7 +21,7 @@ import polars as pl
 from reward_model.phrases import rules_version
 from reward_model.rubric import RUBRIC, SCORED, Scorer
 from reward_model.schema import Comparison, ComparisonSet
-from reward_model.store import open_comparisons
+from reward_model.store import comparison_sets, open_comparisons
 from reward_model.text_features import text_scores
 from workbench.errors import DataError, ModelError, UsageError, WorkspaceError
 from workbench.runs import write_parquet
@@ -158,8 +158,11 @@ def load_scores(workspace: Workspace, of: str, scorer_name: str | None = None) -
     WorkspaceError where the files are damaged.
     """
     kept = workspace.manifests(KIND)
+    sets = comparison_sets(workspace)
     content = of
-    if not any(manifest["content"] == of for manifest in kept.values()):
+    if of in sets or not any(manifest["content"] == of for manifest in kept.values()):
+        held = [name for name, facts in sets.items() if facts["content"] == of]
+        of = held[0] if held and of not in sets else of
         content = open_comparisons(workspace, of).content
     found = {name: one for name, one in kept.items() if one["content"] == content}
     if scorer_name is not None:

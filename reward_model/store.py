@@ -61,9 +61,13 @@ def save_comparisons(
     """Make these the comparisons of `name`, in place of any that it holds, and return the set.
 
     `source` says where they are from. The same comparisons in the same order have the same
-    `content`, under whatever name. Raises DataError for none at all or an id that occurs twice.
+    `content`, under whatever name. Raises DataError for none at all or an id that occurs twice,
+    UsageError where synthetic ones would replace people's.
     """
     with workspace.lock(_lock(name)):
+        held = comparison_sets(workspace).get(name)
+        if held and not held["synthetic"] and {one.synthetic for one in comparisons} == {True}:
+            raise UsageError(f"{name} holds people's judgments; name another set for made-up ones")
         return _put(workspace, name, comparisons, source)
 
 

@@ -24,7 +24,8 @@ NAMES = {
     "length_only": "length only",
     "majority": "larger class",
 }
-QUALITY = ("brier", "ece", "auc")
+QUALITY = ("brier", "auc")
+EXPECTED_ERROR = ("mean", "lo", "hi")
 
 
 def reward_tables(report: dict[str, Any]) -> list[Table]:
@@ -115,7 +116,9 @@ def _calibration(report: dict[str, Any]) -> pl.DataFrame:
                     ("", "_lo", "_hi"), (one[key], *one[f"{key}_interval"]), strict=True
                 )
             }
-            | {"ece_if_calibrated": one["ece_if_calibrated"], "n": one["n"]}
+            | {"ece": one["ece"]}
+            | {f"ece_if_calibrated_{key}": one["ece_if_calibrated"][key] for key in EXPECTED_ERROR}
+            | {"n": one["n"]}
             for name, one in report["calibration"]["variants"].items()
         ]
     )

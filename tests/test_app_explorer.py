@@ -26,6 +26,7 @@ from workbench.errors import WorkspaceError
 from workbench.library import open_banks
 from workbench.report.users import findings_of_users
 from workbench.schema import Dialogue, Question, Turn
+from workbench.usable import embedders_held, usable
 from workbench.view import View, encode_view
 from workbench.workspace import Workspace
 
@@ -159,7 +160,7 @@ def test_an_address_opens_what_it_says(started: Any) -> None:
         ("user", "Nobody", "nothing that is here"),
         ("category", "x" * 5000, "too long"),
         ("nonsense", "1", "nothing that a view has"),
-        ("turn", "nowhere", ""),
+        ("turn", "nowhere", "nothing that is here"),
         ("answerer", "oracle", "nothing that is here"),
     ],
 )
@@ -169,8 +170,87 @@ def test_a_bad_address_falls_back_with_a_word(
     app = fine(started(**{field: value}))
     said = " ".join(one.value.replace("\\", "") for one in app.warning)
     assert word in said
+    assert len(app.warning) == 1
     assert len(said) < 400
     assert '<li class="hit' in html(app)
+
+
+@pytest.mark.parametrize("options", [(), ("--read-only",)])
+@pytest.mark.parametrize("named", ["attacker/model", "FOLDER", "bge"])
+def test_no_address_fetches_a_model_or_opens_a_folder(
+    started: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    options: tuple[str, ...],
+    named: str,
+) -> None:
+    asked: list[str] = []
+
+    def snapshot_download(hub: str, local_files_only: bool = False, **_: Any) -> str:
+        asked.extend([] if local_files_only else [hub])
+        raise OSError("no network here")
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", snapshot_download)
+    (tmp_path / "config.json").write_text("{}")
+    app = started(options=options, embedder=str(tmp_path) if named == "FOLDER" else named)
+    assert asked == []
+    assert not app.exception
+    if named == "bge":  # a name, whose weights are not here: the page says what there is to do
+        assert "not on this machine" in app.error[0].value.replace("\\", "")
+        return
+    assert "nothing that is here" in app.warning[0].value
+    assert '<li class="hit' in html(fine(app))
+    assert "embedder" not in app.query_params
+
+
+def test_an_embedder_of_the_workspace_s_own_banks_is_usable(tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path)
+    workspace.publish("banks", "one", {}, {"embedder": "ours/model"})
+    view, said = usable(View(embedder="ours/model"), ["sample"], embedders_held(workspace))
+    assert (view.embedder, said) == ("ours/model", [])
+    view, said = usable(View(embedder="theirs/model"), ["sample"], embedders_held(workspace))
+    assert view.embedder == "minilm" and len(said) == 1
+    assert usable(View(embedder="minilm+bf16"), ["sample"])[1] == []
+    assert usable(View(embedder="minilm+theirs"), ["sample"])[0].embedder == "minilm"
+
+
+def test_a_bad_section_of_an_address_is_said_and_another_page_s_is_not(started: Any) -> None:
+    app = fine(started("user", user="Nadia", section="nowhere"))
+    assert not app.warning  # it was Retrieval's address
+    app.query_params["section"] = "nowhere"
+    app.run()
+    said = [one.value.replace("\\", "") for one in fine(app).warning]
+    assert said == ["In the address: section = 'nowhere' is nothing that is here; profile is used"]
+    assert not app.run().warning
+
+
+def test_filters_of_the_user_page_survive_a_change_of_page(started: Any) -> None:
+    app = fine(started("user", user="Nadia", section="memories"))
+    widget(app, "selectbox", "Layer").set_value("episodic").run()
+    widget(app, "selectbox", "Whose").set_value("everybody").run()
+    widget(app, "text_input", "Search the memories").set_value("a").run()
+    widget(app, "number_input", "Page, of").set_value(2).run()
+    app = fine(turned(turned(app, "about"), "user"))
+    assert widget(app, "selectbox", "Layer").value == "episodic"
+    assert widget(app, "selectbox", "Whose").value == "everybody"
+    assert widget(app, "text_input", "Search the memories").value == "a"
+    assert widget(app, "number_input", "Page, of").value == 2
+
+
+@pytest.mark.parametrize("section", ["map", "prior"])
+def test_choices_of_the_user_page_survive_a_change_of_page(started: Any, section: str) -> None:
+    app = fine(started("user", user="Nadia", section=section, lam=0.3))
+    label = {"map": "Nearest to", "prior": "Questions that change"}[section]
+    if section == "map":  # her own memories
+        app.toggle[0].set_value(False).run()
+    box = widget(app, "selectbox", label)
+    chosen = box.options[1]
+    box.select_index(1).run()
+    held = widget(app, "selectbox", label).value
+    app = fine(turned(turned(app, "about"), "user"))
+    assert chosen and widget(app, "selectbox", label).value == held
+    assert held is not None
+    assert [one.value for one in app.toggle] == ([False] if section == "map" else [])
 
 
 def test_two_sessions_do_not_disturb_each_other(started: Any) -> None:
@@ -282,6 +362,9 @@ def test_no_two_lines_of_the_list_are_alike() -> None:
 
 # ---------------------------------------------------------------- hostile data, much data
 
+# Elements whose words Streamlit shows as they are; html is looked at by itself.
+AS_TEXT = ("Html", "Selectbox", "TextInput", "Code", "PlotlyChart", "Arrow", "TextArea")
+
 
 def hostile(folder: Path) -> Workspace:
     """A dataset whose every text would run."""
@@ -312,8 +395,10 @@ def test_text_that_would_run_is_shown(started: Any, tmp_path: Path) -> None:
         )
         shown = html(fine(app))
         assert "<img" not in shown and "javascript:b)</a" not in shown
-        for one in (*app.markdown, *app.caption, *app.info, *app.warning):
-            assert not re.search(r"(?<!\\)<img", one.value)
+        read = [one.proto for one in app.main if hasattr(one, "proto")]
+        assert len(read) > 10
+        for one in (proto for proto in read if type(proto).__name__ not in AS_TEXT):
+            assert not re.search(r"(?<!\\)<img", str(one).replace("\\\\", "\\")), one
 
 
 def long_history(folder: Path, turns: int) -> Workspace:

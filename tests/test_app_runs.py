@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from small_runs import HOSTILE, IMG, PASSPORT, recall_run
-from workbench.contrasts import ALL, by_category, by_question, comparable
+from workbench.contrasts import ALL, by_category, by_question, comparable, won_by
 from workbench.datasets import store
 from workbench.datasets.report import Dataset
 from workbench.errors import UsageError
@@ -139,7 +139,7 @@ def test_single_questions_come_with_the_largest_differences_first(workspace: Wor
         *(("q2", 1.0), ("q4", 1.0), ("q6", -0.5)),
         *(("q1", 0.0), ("q3", 0.0)),
     ]  # q5 has no value in b
-    counts = [len(run_pair.kept_pairs(frame, side)) for side in ("", "a", "b", "same")]
+    counts = [len(won_by(frame, side)) for side in ("", "a", "b", "same")]
     assert counts == [3, 2, 1, 2]
     assert "a is better on 2 questions, b on 1; on 2" in run_pair.totals(frame)
 

@@ -7,9 +7,17 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
+from reward_model.demo import reward_demo
+from reward_model.simulate import SimulationOptions, simulate
+from reward_model.store import save_comparisons
 from shell import report, workbench
+from workbench.cli.demo import demo
+from workbench.cli.output import Output
+from workbench.errors import UsageError
+from workbench.workspace import Workspace
 
 FEATURES = [
     "HEAD",
@@ -150,8 +158,12 @@ def test_one_brings_a_spreadsheet_of_ones_own(tmp_path: Path) -> None:
     told = report(home, "reward", "import", str(file), *column)
     assert (told["name"], told["added"], told["participants"]) == ("my-judgments", 24, 4)
     assert told["synthetic"] is False
-    assert report(home, "reward", "import", str(file), *column)["unchanged"] == 24
+    unscored = workbench(home, "reward", "evaluate", "my-judgments")
+    assert unscored.code == 2 and "workbench reward features my-judgments" in unscored.err
     scored = report(home, "reward", "features", "my-judgments")
+    again = report(home, "reward", "import", str(file), *column)
+    # Nothing is new, so the content is what it was, and the scores still belong to it.
+    assert (again["unchanged"], again["content"]) == (24, told["content"])
     assert scored["n"] == 24 and not any(scored["missing"].values())
     found = report(home, "reward", "evaluate", "my-judgments", "--folds", "4", "--repeats", "2")
     # The longer text was always preferred, and a third of those had no memories.
@@ -217,3 +229,136 @@ def test_names_are_masked_alike_and_what_was_missed_is_told(tmp_path: Path) -> N
     text = out.read_text(encoding="utf-8")
     assert "Zelda" not in text and "example.org" not in text
     assert text.count("[PERSON_1]") >= 8 and "[EMAIL_1]" in text
+
+
+def test_made_up_judgments_never_replace_peoples(tmp_path: Path) -> None:
+    home = tmp_path / "workspace"
+    file = write_csv(tmp_path / "simulated.csv", own_rows())
+    column = ("--column", "participant=Prolific ID")
+    report(home, "reward", "import", str(file), *column, "--name", "simulated")
+    outcome = workbench(home, "reward", "simulate", "--json")
+    assert outcome.code == 2 and "people's judgments" in outcome.json["error"]["message"]
+    with pytest.raises(UsageError, match="people's judgments"):
+        reward_demo(Workspace(str(home)))
+    held = report(home, "reward", "list")["comparisons"]["simulated"]
+    assert (held["comparisons"], held["synthetic"]) == (24, False)
+
+
+def test_the_demo_says_that_it_left_peoples_judgments_alone(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With the retrieval half, which takes long and is tested elsewhere, in a word."""
+    people = [
+        msgspec.structs.replace(one, synthetic=False)
+        for one in simulate(
+            SimulationOptions(participants=10, comparisons=40, retest=5)
+        ).comparisons
+    ]
+    save_comparisons(Workspace(str(tmp_path)), "simulated", people)
+    monkeypatch.setattr("workbench.demo.demo", lambda *given: {"ask": "told"})
+    out = Output(True, Workspace(str(tmp_path)), 0)
+    demo(out)
+    told = json.loads(capsys.readouterr().out)
+    assert told["ask"] == "told" and "people's judgments" in told["reward"]["skipped"]
+
+
+# ---------------------------------------------------------------- a language model is asked
+
+MODEL = [
+    {"when": ["<proposals>"], "reply": {"dimensions": [
+        {"name": "Fullness", "definition": "Does it say more?", "memory_dependent": False,
+         "proposals": ["P01", "P02"]}]}},
+    {"when": ["Example 1"], "reply": {"dimensions": [
+        {"name": "Fullness", "definition": "Does it say more?"}]}},
+    # `own_rows`' longer text is the one that says "then walk".
+    {"pattern": r"(?s)<response_a>\s*Take the early", "reply": {
+        "reason": "longer", "preferred": "A", "confidence": 90}},
+    {"pattern": r"(?s)<response_b>\s*Take the early", "reply": {
+        "reason": "longer", "preferred": "B", "confidence": 90}},
+    {"pattern": r"(?s)<first_response>\s*Take the early", "reply": {
+        "reason": "longer", "first": 4, "second": 1}},
+    {"pattern": r"(?s)<second_response>\s*Take the early", "reply": {
+        "reason": "longer", "first": 1, "second": 4}},
+    {"reply": {"reason": "on its subject", "grade": 3}},
+]  # fmt: skip
+
+
+def asked_home(tmp_path: Path, rules: list[dict[str, Any]]) -> tuple[Path, str]:
+    """A workspace with people's judgments, and the spec of a scripted model."""
+    home = tmp_path / "workspace"
+    file = write_csv(tmp_path / "own.csv", own_rows(40))
+    report(home, "reward", "import", str(file), "--column", "participant=Prolific ID")
+    script = tmp_path / "model.jsonl"
+    script.write_text("".join(json.dumps(rule) + "\n" for rule in rules), encoding="utf-8")
+    return home, f"scripted:{script}"
+
+
+def test_a_language_model_scores_the_features_and_judges(tmp_path: Path) -> None:
+    home, llm = asked_home(tmp_path, MODEL)
+    scored = report(home, "reward", "features", "own", "--scorer", "judge", "--llm", llm)
+    assert scored["scorer"]["name"] == "judge"
+    assert scored["scorer"]["model"]["model"] == "model.jsonl"
+    assert not any(scored["missing"].values()) and scored["failed"] == {}
+    assert scored["mean"]["REL"] == 0.75 and scored["deviation"]["PROP"] == pytest.approx(
+        scored["deviation"]["COST"]
+    )
+    assert scored["usage"]["calls"] > 0
+    known = report(home, "reward", "features", "own", "--scorer", "judge", "--llm", llm)
+    assert known["usage"]["calls"] == 0 and known["scores"] == scored["scores"]
+    model = report(home, "reward", "fit", "own", "--scorer", "judge")["model"]
+    pair = {"query": "How?", "memories": ["The user walks."], "without_memory": "Take the train."}
+    file = tmp_path / "pair.json"
+    file.write_text(json.dumps(pair | {"with_memory": "Take the early train."}), encoding="utf-8")
+    explained = report(home, "reward", "explain", model, "--pair", str(file), "--llm", llm)
+    values = {part["feature"]: part["value"] for part in explained["parts"]}
+    assert values["PROP"] == 0.75 and explained["scorer"]["name"] == "judge"
+    options = ("--folds", "4", "--repeats", "2", "--judge", "--induce", "--llm", llm)
+    told = report(home, "reward", "evaluate", "own", *options)
+    rows = {row["baseline"]: row for row in told["baselines"]}
+    for name in ("direct judge", "rubric judge"):
+        for order in ("", ", both orders"):
+            row = rows[name + order]
+            # The longer text was always preferred, and this model prefers it always.
+            assert (row["accuracy"], row["n"], row["not_run"]) == (1.0, told["n"], "")
+    induced = rows["induced rubric"]
+    assert (induced["accuracy"], induced["n"]) == (1.0, told["n"])
+    assert "1 shuffle" in induced["note"]
+    rubrics = induced["facts"]["rubrics"]
+    assert [one["fold"] for one in rubrics] == ["0.0", "0.1", "0.2", "0.3"]
+    for one in rubrics:
+        kept = json.loads((home / "rubrics" / one["rubric"] / "rubric.json").read_text("utf-8"))
+        assert not set(kept["provenance"]["training"]) & set(kept["provenance"]["held_out"])
+        assert (home / "rubrics" / one["rubric"] / "replies.jsonl").stat().st_size > 0
+    spoken = workbench(home, "reward", "evaluate", "own", *options)
+    assert spoken.code == 0 and "induced rubric − fixed rubric" in spoken.out
+
+
+def test_what_a_language_model_failed_at_is_told(tmp_path: Path) -> None:
+    home, llm = asked_home(tmp_path, [{"when": ["day 3?"], "reply": "I would rather not."}, *MODEL])
+    outcome = workbench(
+        home, "reward", "features", "own", "--scorer", "judge", "--llm", llm, "--json"
+    )
+    assert outcome.code == 3, outcome.err
+    assert outcome.json["missing"]["PROP"] == 1 and outcome.json["missing"]["LEN"] == 0
+    (tmp_path / "mute.jsonl").write_text('{"reply": "No."}\n', encoding="utf-8")
+    mute = ("--scorer", "judge", "--llm", f"scripted:{tmp_path / 'mute.jsonl'}")
+    outcome = workbench(home, "reward", "features", "own", *mute, "--json")
+    assert outcome.code == 5 and "graded nothing" in outcome.json["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("features", "simulated", "--scorer", "judge"), "no language model: give --llm"),
+        (("evaluate", "simulated", "--judge"), "no language model: give --llm"),
+        (("evaluate", "simulated", "--induce"), "no language model: give --llm"),
+        (("evaluate", "simulated", "--llm", "scripted:x.jsonl"), "--judge or --induce"),
+        (("features", "simulated", "--llm", "scripted:x.jsonl"), "--scorer judge"),
+    ],
+)
+def test_a_model_that_is_not_named_or_not_asked_is_refused(
+    home: Path, arguments: tuple[str, ...], said: str
+) -> None:
+    outcome = workbench(home, "reward", *arguments, "--json")
+    assert outcome.code == 2, outcome.err
+    assert said in outcome.json["error"]["message"]

@@ -207,6 +207,13 @@ def test_without_a_plateau_none_is_shaded() -> None:
     assert "plateau" not in figure.layout.meta["caption"]
 
 
+def test_a_plateau_of_one_setting_is_none() -> None:
+    figure = figures.lambda_sensitivity(surface(), PASSPORT, 25, (0.5, 0.5))
+    assert {shape.type for shape in figure.layout.shapes} == {"line"}
+    assert "there is no plateau" in figure.layout.meta["caption"]
+    assert " to 0.5" not in figure.layout.meta["caption"]
+
+
 def test_series_are_labelled_at_their_ends_in_their_colours() -> None:
     frame = pl.concat([curve(("low",)), curve(("high",)).with_columns(mean=pl.col("mean") + 0.1)])
     figure = figures.recall_curves(frame, PASSPORT)

@@ -20,11 +20,12 @@ import pydantic
 import pytest
 
 from server import Bad, Turn, completion, failure, serving
-from shell import ended, environment, started, workbench
+from shell import ended, environment, started, workbench, write_rows
 from workbench.chat_models import llm_spec, open_llm
+from workbench.endpoint import Endpoint, Limits, endpoint_of
 from workbench.errors import DataError, ModelError, UsageError, WorkspaceError
 from workbench.llm import Reply, Request
-from workbench.openai_client import Endpoint, EndpointModel, Limits, endpoint_of
+from workbench.openai_client import EndpointModel
 from workbench.replies import ReplyFailure, ask_structured
 from workbench.reply_cache import ReplyCache, reply_key
 from workbench.workspace import Workspace
@@ -629,3 +630,18 @@ def test_ctrl_c_stops_a_waiting_client(tmp_path: Path) -> None:
         outcome = ended(process)
     assert outcome.code == 130 and "Traceback" not in outcome.err
     assert time.monotonic() - began < 10
+
+
+def test_forgetting_empties_the_reply_cache(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    rows = [{"id": "m1", "speaker": "Ana", "text": "I love tea"}]
+    path = write_rows(tmp_path / "notes.jsonl", rows)
+    assert workbench(home, "import", str(path)).code == 0
+    cache = ReplyCache(Workspace(home).folder("cache"))
+    cache.keep("x", Reply(text="Ana loves tea"))
+    done = workbench(home, "forget", "notes", "m1")
+    assert done.code == 0, done.err
+    assert len(cache) == 0
+    cache.close()
+    for path in (home / "cache").iterdir():
+        assert b"loves tea" not in path.read_bytes()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from notebooks import NOTEBOOKS, complaints, drawn, executed, exported, plots, ran, script, warm
-from workbench.view import View, write_view
+from workbench.view import View, encode_view
 
 PATH = NOTEBOOKS / "case_studies.py"
 FIGURES = {"ladder_figure", "split_figure", "parts_figure", "movement_figure"}
@@ -30,7 +30,7 @@ def test_marimo_has_no_complaint() -> None:
 
 def test_it_runs_as_a_script_with_options_from_another_folder(home: Path, tmp_path: Path) -> None:
     saved = tmp_path / "view.json"
-    write_view(View(question="c2/1", retriever="ppro"), saved)
+    saved.write_bytes(encode_view(View(question="c2/1", retriever="ppro")))
     done = script(PATH, home, "--view", str(saved), "--lam", "0.9", "--k", "oops", folder=tmp_path)
     assert done.code == 0, done.err
 

@@ -169,7 +169,7 @@ def remember_killed_once(marker: Path, task: Any) -> Remembered:
 def test_a_build_is_the_same_when_a_worker_of_the_cluster_is_killed(
     tmp_path: Path, cluster: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("workbench.library.open_embedder", lambda spec: Embedder())
+    monkeypatch.setattr("workbench.library.open_embedder", lambda spec, fetch: Embedder())
     alone = open_banks(Workspace(tmp_path / "alone"), "sample")
     before = {worker["pid"] for worker in _workers(cluster)}
     marker = tmp_path / "killed"

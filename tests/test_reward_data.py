@@ -22,7 +22,13 @@ from sklearn.metrics import cohen_kappa_score
 
 from reward_model.agreement import PAPER, preference_table, retest_agreement
 from reward_model.loading import export_comparisons, load_comparisons
-from reward_model.quality import REASONS, QualityRules, clear_preferences, quality_filter
+from reward_model.quality import (
+    REASONS,
+    QualityRules,
+    attention_checks,
+    clear_preferences,
+    quality_filter,
+)
 from reward_model.schema import JUDGMENTS, REGIMES, Comparison
 from reward_model.store import (
     add_comparisons,
@@ -507,6 +513,17 @@ def judged(n: int, judgments: Sequence[str], participant: str = "p", **given: An
         )
         for place, judgment in enumerate(judgments)
     ]
+
+
+def test_attention_checks_are_counted_as_the_filter_counts_them() -> None:
+    records = [
+        comparison("passed", judgment="A much better", attention="A"),
+        comparison("failed", judgment="B slightly better", attention="A"),
+        comparison("tie", judgment="same", attention="B"),
+        comparison("open", attention="A"),
+        comparison("no check", judgment="A much better"),
+    ]
+    assert attention_checks(records) == (1, 3)
 
 
 def test_incomplete_and_inattentive_ones_are_dropped() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -19,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 from reward_model import calibration, classifier_baseline, protocol
 from reward_model.baseline_result import BaselineResult
 from reward_model.baselines import EXPECTED, baseline_rows, rule_baselines
-from reward_model.evaluate import Evaluation, evaluate, save_evaluation
+from reward_model.evaluate import Evaluation, evaluate, predictions_of, save_evaluation
 from reward_model.judge_baseline import not_judged
 from reward_model.logistic import fit_path, scale_of
 from reward_model.material import EvaluationPlan, gather
@@ -352,8 +353,23 @@ def test_reliability_rows_by_hand() -> None:
 def test_the_error_of_a_calibrated_model_is_not_zero() -> None:
     """Two comparisons in one bin at p = 1/2: off by 1/2 half of the time, else not at all."""
     expected = calibration.error_if_calibrated(np.array([0.5, 0.5]))
-    assert expected == pytest.approx(0.25, abs=0.03)
-    assert calibration.error_if_calibrated(np.array([0.0, 1.0])) == 0
+    assert expected.mean == pytest.approx(0.25, abs=0.03)
+    assert (expected.lo, expected.hi) == (0, 0.5)
+    assert calibration.error_if_calibrated(np.array([0.0, 1.0])) == (0, 0, 0)
+
+
+def test_the_range_of_a_calibrated_model_holds_the_errors_of_calibrated_models() -> None:
+    """What the error is to be compared with; an interval around the error would miss the truth."""
+    rng = np.random.default_rng(5)
+    inside = 0
+    for seed in range(60):
+        p = rng.uniform(0.05, 0.95, 291)
+        y = (rng.random(291) < p).astype(float)
+        told = calibration.quality_of(p, y, [f"p{at % 97}" for at in range(291)], seed)
+        chance = told["ece_if_calibrated"]
+        assert set(chance) == {"mean", "lo", "hi"} and "ece_interval" not in told
+        inside += chance["lo"] <= told["ece"] <= chance["hi"]
+    assert inside >= 52
 
 
 def test_the_most_certain_are_chosen_by_certainty_and_then_by_id() -> None:
@@ -754,3 +770,24 @@ def test_hostile_names_stay_text_in_the_report(workspace: Workspace) -> None:
 def test_other_runs_are_refused(workspace: Workspace) -> None:
     with pytest.raises(UsageError, match="of kind recall, not reward-evaluate"):
         reward_findings(workspace, recall_run(workspace))
+
+
+def test_an_outcome_is_undecided_where_the_model_or_the_person_is(tmp_path: Path) -> None:
+    folder = Workspace(tmp_path).folder("runs", "one")
+    folder.mkdir(parents=True)
+    told = {
+        "comparison": ["a", "b", "c", "d", "e"],
+        "full": [0.5 + 1e-12, 0.2, 0.9, 0.8, 0.8 + 1e-13],
+        "prefers_memory": [True, False, None, False, True],
+    }
+    pl.DataFrame(told).write_parquet(folder / "predictions.parquet")
+    found = predictions_of(Workspace(tmp_path), "one")
+    # The surest first; certainties that differ by rounding only go by id.
+    assert found["comparison"].to_list() == ["c", "b", "d", "e", "a"]
+    assert found["outcome"].to_list() == ["undecided", "right", "wrong", "right", "undecided"]
+    assert [calibration.choice(p) for p in (0.2, 0.5 - 1e-12, 0.5, 0.9)] == [
+        False,
+        None,
+        None,
+        True,
+    ]

@@ -313,8 +313,8 @@ def test_the_selective_curve_runs_from_the_most_certain_to_all() -> None:
 
 def test_reliability_has_the_size_of_its_bins_and_its_scores() -> None:
     quality = {
-        "brier": 0.2, "brier_interval": [0.18, 0.23], "ece": 0.05, "ece_interval": [None, None],
-        "ece_if_calibrated": 0.04,
+        "brier": 0.2, "brier_interval": [0.18, 0.23], "ece": 0.05,
+        "ece_if_calibrated": {"mean": 0.04, "lo": 0.02, "hi": 0.07},
     }  # fmt: skip
     figure = figures.reliability_diagram(BINS, PASSPORT, quality)
     diagonal, bins = figure.data
@@ -326,7 +326,7 @@ def test_reliability_has_the_size_of_its_bins_and_its_scores() -> None:
     assert list(bins.error_y.arrayminus) == [pytest.approx(0.3), None]
     assert figure.layout.title.subtitle.text == (
         "SYNTHETIC DATA · Brier score 0.200 [0.180, 0.230]; calibration error 0.050 "
-        "(0.040 by chance alone)"
+        "(0.020–0.070 if calibrated)"
     )
     bare = figures.reliability_diagram(BINS, REAL)
     assert not bare.layout.title.subtitle.text
@@ -358,6 +358,18 @@ def test_preferences_are_three_shares_a_group() -> None:
     assert "Hollow" not in caption(other)
     everything = figures.preference_dots([{"n": 30, **shares(0.4, 0.4, 0.2)}], PASSPORT)
     assert list(everything.layout.yaxis.ticktext) == ["all (n = 30)"]
+
+
+def test_no_legend_grows_into_the_titles_on_a_narrow_page() -> None:
+    """A column of names breaks nowhere, and the margin above the plot has room for all of it."""
+    paper = {"ordinary": {"memory": 0.4, "none": 0.4, "tie": 0.2}}
+    for figure in (
+        figures.preference_dots(preferences(), PASSPORT, paper),
+        figures.contribution_waterfall(explained(), PASSPORT),
+    ):
+        named = [one.name for one in figure.data if one.name and one.showlegend is not False]
+        assert len(named) > 1 and figure.layout.legend.orientation == "v"
+        assert figure.layout.margin.t >= 84 + 20 * len(named)
 
 
 def test_a_waterfall_goes_from_the_base_rate_to_the_sum() -> None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
 import numpy as np
 import pytest
 
+from reward_model.baselines import baseline_rows
+from reward_model.calibration import credit
 from reward_model.induce import InductionPlan, induce, induce_folds, training_of
 from reward_model.induced import (
     InducedRubric,
@@ -20,8 +22,12 @@ from reward_model.induced import (
     load_rubric,
     save_rubric,
 )
+from reward_model.induced_evaluation import evaluate_induced
+from reward_model.material import EvaluationPlan, gather
+from reward_model.protocol import draw_splits, held_out
 from reward_model.rubric import RUBRIC
-from reward_model.schema import JUDGMENTS, Comparison
+from reward_model.schema import JUDGMENTS, Comparison, ComparisonSet
+from reward_model.scores import Scores, make_scores
 from workbench.errors import ModelError, UsageError, WorkspaceError
 from workbench.llm import Reply, Request, Scripted
 from workbench.workspace import Workspace
@@ -351,3 +357,95 @@ def test_a_scorer_of_an_induced_rubric_is_known_by_it() -> None:
     with pytest.raises(UsageError, match="no dimension HEAD; it has D01, D02"):
         InducedScorer(Scripted(grader), rubric).scores([], ["HEAD"])
     assert induced_matrix(InducedScorer(Scripted([]), rubric), [])[0].shape == (0, 2)
+
+
+# ---------------------------------------------------------------- the protocol with induced rubrics
+
+
+class Reader:
+    """A model that induces one dimension, and grades what stands after KNOWS the higher.
+
+    The dimension is called by the people that its fold read, so a leak would be seen in its name.
+    """
+
+    identity: dict[str, Any] = {"kind": "scripted", "model": "reader"}  # noqa: RUF012
+
+    def __init__(self, mute: str = "") -> None:
+        self.mute = mute
+        self.read: list[set[str]] = []
+
+    def complete(self, requests: Sequence[Request]) -> list[Reply]:
+        return [Reply(text=self._said(one)) for one in requests]
+
+    def _said(self, request: Request) -> str:
+        blocks = dict(BLOCK.findall(request.user))
+        if "<proposals>" in request.user:
+            return merged(("Recall", True, ["P01", "P02"]))
+        if "Example 1" in request.user:
+            self.read.append(set(re.findall(r"p\d(?=-)", request.user)))
+            return proposed()
+        if self.mute and self.mute in request.user:
+            return "I would rather not."
+        first = int("KNOWS" in blocks["first_response"])
+        return json.dumps({"reason": "r", "first": 4 * first, "second": 4 - 4 * first})
+
+
+def taught() -> tuple[ComparisonSet, Scores]:
+    """Six people who prefer what the reader grades higher, with scores that say nothing: in half of
+    the pairs the text that knows stands where memory was, in the others where it was not."""
+    made = []
+    for number, one in enumerate(comparisons(each=10, judgment="A much better")):
+        knows = number % 2 == 0
+        texts = (one.with_memory, one.without_memory) if knows else ("PLAIN", "KNOWS")
+        made.append(
+            msgspec.structs.replace(
+                one,
+                with_memory=texts[0],
+                without_memory=texts[1],
+                order="memory first" if knows else "memory second",
+            )
+        )
+    chosen = ComparisonSet(name="taught", content="c" * 16, comparisons=tuple(made))
+    rng = np.random.default_rng(0)
+    columns = {name: rng.normal(size=len(made)).tolist() for name in RUBRIC}
+    ids = [one.id for one in made]
+    return chosen, make_scores(chosen.content, {"name": "noise"}, ids, columns)
+
+
+PLAN = EvaluationPlan(repeats=1, folds=3, rules=None)
+
+
+def test_induced_rubrics_are_evaluated_on_people_they_never_saw() -> None:
+    llm, (chosen, scores) = Reader(), taught()
+    found = evaluate_induced(llm, chosen, scores, PLAN)
+    assert len(found.folds) == 3 and len(llm.read) == 15
+    for number, fold in enumerate(found.folds):
+        about = fold.rubric.provenance
+        assert len(about.held_out) == 2 and set(about.training) | set(about.held_out) == set(PEOPLE)
+        for read in llm.read[5 * number : 5 * number + 5]:
+            assert not read & set(about.held_out)
+        # The five passes, the consolidation, and both orders of every pair.
+        assert len(fold.exchanges) == 6 + 2 * 60
+    [row] = [
+        one
+        for one in baseline_rows(chosen.comparisons, [found.result])
+        if one["baseline"] == "induced rubric"
+    ]
+    assert (row["accuracy"], row["n"], row["failed"]) == (1.0, 60, {})
+    facts = found.result.facts
+    splits = draw_splits([one.participant for one in chosen.comparisons], 1, 3, PLAN.inner, 0)
+    material = gather(chosen, scores, PLAN)
+    fixed = held_out(material.only(PLAN.columns)[0], material.y, splits, PLAN.Cs)
+    assert facts["fixed"]["accuracy"] == credit(fixed.probability, material.y).mean() < 0.8
+    assert facts["difference"]["difference"] == pytest.approx(1 - facts["fixed"]["accuracy"])
+
+
+def test_what_a_fold_did_not_grade_is_counted_and_never_wrong() -> None:
+    chosen, scores = taught()
+    found = evaluate_induced(Reader(mute="p2-4"), chosen, scores, PLAN)
+    assert [name for name, p in found.result.probability.items() if p is None] == ["p2-4"]
+    assert found.result.failed == {"not graded on every dimension of its fold's rubric": 1}
+    assert all(one.ungraded == {"not scored: D01": 1} for one in found.folds)
+    assert found.result.facts["fixed"]["n"] == 59
+    with pytest.raises(ModelError, match=r"fold 0\.0: no training comparison has grades"):
+        evaluate_induced(Reader(mute="query of"), *taught(), PLAN)

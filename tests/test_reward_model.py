@@ -614,7 +614,8 @@ class Scripted:
         self, pairs: Sequence[Pair], features: Sequence[str]
     ) -> dict[str, list[float | None]]:
         self.asked += pairs
-        self.failed = {"unscorable": sum("unscorable" in one.with_memory for one in pairs)}
+        new = sum("unscorable" in one.with_memory for one in pairs)
+        self.failed["unscorable"] = self.failed.get("unscorable", 0) + new
         return {
             name: [
                 None if "unscorable" in one.with_memory else float(len(one.memories))
@@ -674,6 +675,15 @@ def test_what_cannot_be_scored_has_no_reward() -> None:
     with pytest.raises(UsageError, match="memories are a list of texts"):
         reward.reward("q", "text", "one memory")
     assert reward.rewards([]) == []
+
+
+def test_a_failure_is_explained_by_its_own_reasons_alone() -> None:
+    scorer = Scripted()
+    reward = MemoryReward(by_hand("LEN", "REL"), scorer)
+    reward.rewards([Pair(query="q", memories=(), with_memory="unscorable", without_memory="a")])
+    scorer.failed["REL: timeout"] = 3  # of earlier calls
+    with pytest.raises(ModelError, match=r": unscorable \(1\)$"):
+        reward.reward("q", "unscorable", [])
 
 
 def test_a_reward_of_another_scorer_must_be_meant() -> None:

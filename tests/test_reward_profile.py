@@ -318,7 +318,7 @@ def test_nothing_is_used_before_the_participant_confirms(workspace: Workspace) -
     assert profile.findings == ()
     with pytest.raises(UsageError, match="still a draft"):
         memories_of(draft, "ana")
-    confirmed = confirm(workspace, "ana")
+    confirmed = confirm(workspace, "ana", draft.content)
     memories = memories_of(confirmed, "ana")
     assert len(memories) == 42
     assert memories[0].text == FACTS[0] and memories[0].sources == ("fact-1",)
@@ -327,11 +327,21 @@ def test_nothing_is_used_before_the_participant_confirms(workspace: Workspace) -
     assert open_draft(workspace, "ana") == edited
 
 
+def test_nobody_agrees_to_a_draft_that_they_did_not_see(workspace: Workspace) -> None:
+    shown = add_events(workspace, "ana", "Bought a bike.", date(2026, 3, 10))
+    other = add_events(workspace, "bo", "Bought a bike.", date(2026, 3, 10))
+    assert other.content != shown.content
+    add_events(workspace, "ana", "Sold the bike.", date(2026, 3, 10))
+    with pytest.raises(UsageError, match="changed since it was shown"):
+        confirm(workspace, "ana", shown.content)
+    assert open_draft(workspace, "ana").confirmed is None
+
+
 def test_an_inferred_memory_is_speculative_and_an_event_has_its_day(workspace: Workspace) -> None:
     reply = json.dumps(whole(part_1=["[Inferred] The user likes tea."]))
     import_profile(workspace, "ana", reply)
-    add_events(workspace, "ana", "2026-03-04: bought a bike", date(2026, 3, 10))
-    memories = memories_of(confirm(workspace, "ana"), "ana")
+    draft = add_events(workspace, "ana", "2026-03-04: bought a bike", date(2026, 3, 10))
+    memories = memories_of(confirm(workspace, "ana", draft.content), "ana")
     assert memories[0].dimensions.certainty == "speculative"
     assert memories[-1].time == datetime(2026, 3, 4) and memories[-1].id == "event-1"
 

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import json
+import math
+import os
+import random
+import re
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
+import polars as pl
 import pytest
 
 from shell import environment, report, write_rows
@@ -19,6 +27,7 @@ from workbench.answer_metrics import f1_squad
 from workbench.datasets import import_file
 from workbench.errors import DataError, ModelError, UsageError, WorkspaceError
 from workbench.library import BankSet, open_banks
+from workbench.llm import Reply, Request, Scripted
 from workbench.run import Plan, answer_questions, evaluate
 from workbench.runs import load_run
 from workbench.schema import Gold, Recipe
@@ -244,7 +253,7 @@ def test_abstention_items_are_answered_but_not_scored(plan: Plan) -> None:
 
 
 def test_unknown_names_are_refused_at_once(banks: BankSet, workspace: Workspace) -> None:
-    with pytest.raises(UsageError, match="known: extractive, top-memory, last-phrase"):
+    with pytest.raises(UsageError, match="known: extractive, top-memory, last-phrase, llm"):
         evaluate(Plan(workspace, banks, RECIPE, "oracle"))
     with pytest.raises(UsageError, match="unknown retriever"):
         evaluate(Plan(workspace, banks, msgspec.structs.replace(RECIPE, retriever="magic")))
@@ -356,3 +365,237 @@ def test_only_a_torn_tail_is_cut_off(tmp_path: Path) -> None:
         repair(path)
         assert [trace.question for trace in read_traces(path)] == ["a"]
     assert repair(tmp_path / "absent.jsonl") == 0
+
+
+# ---------------------------------------------------------------- a language model answers
+
+
+PEOPLE = re.compile(r"<question>\n(.*)\n")
+
+
+def replies(request: Request) -> Reply:
+    """A small reader: the last line of what it is given that shares a long word with the question,
+    or a query for a rewriter."""
+    asked = PEOPLE.search(request.user)
+    assert asked is not None
+    if request.json_object:
+        return Reply(text=json.dumps({"query": asked[1].rstrip("?"), "tense": "past"}), tokens_in=7)
+    words = {word for word in asked[1].lower().strip("?").split() if len(word) > 3}
+    lines = [line for line in request.user.splitlines() if line.startswith("- ")]
+    fitting = [line for line in lines if words.intersection(line.lower().split())]
+    said = fitting[-1].rpartition(": ")[2] if fitting else "No information available"
+    return Reply(text=said, tokens_in=len(request.user.split()), tokens_out=len(said.split()))
+
+
+@pytest.fixture
+def reader(plan: Plan) -> Plan:
+    return replace(plan, answerer="llm", llm=Scripted(replies, name="reader"))
+
+
+def test_a_models_answers_come_with_what_it_read_and_their_tokens(reader: Plan) -> None:
+    told = evaluate(reader)
+    kept = read_traces(reader.workspace.folder("runs", told["run"]) / "traces.jsonl")
+    by_id = {trace.question: trace for trace in kept}
+    assert by_id["q4"].answer == "My cat is called Mister Pepper"
+    assert by_id["q6"].answer == "No information available" and by_id["q6"].abstained
+    assert {f"t{i}" for i in range(8)} >= set(by_id["q4"].sources) >= {"t3"}
+    assert told["n"] == 11 and told["context"] == "ppro" and told["llm"]["model"] == "reader"
+    assert told["tokens"]["in"] == sum(trace.tokens_in for trace in kept) > 12 * 20
+    counted = told["attribution"]["classes"]
+    assert sum(counted.values()) == told["attribution"]["n"] == 11
+    frame = pl.read_parquet(reader.workspace.folder("runs", told["run"]) / "attribution.parquet")
+    assert frame.columns == ["question", "scope", "category", "class"] and len(frame) == 11
+
+
+@pytest.mark.parametrize(
+    ("context", "read"), [("empty", 0), ("oracle", 1), ("full", 8), ("retrieved", 5)]
+)
+def test_contexts_decide_what_is_read(reader: Plan, context: str, read: int) -> None:
+    traces = answer_questions(replace(reader, context=context))
+    assert {len(trace.sources) for trace in traces if trace.question != "q6"} == {read}
+    searched = context == "retrieved"
+    assert {bool(t.hits) for t in traces} == {bool(t.queries) for t in traces} == {searched}
+
+
+def test_gold_never_reaches_the_model_but_the_oracles_evidence(
+    reader: Plan, banks: BankSet
+) -> None:
+    marked = tuple(
+        msgspec.structs.replace(q, gold=Gold(answer="GOLD", evidence=("t6",)), category="GOLD")
+        for q in reader.questions
+    )
+    other = replace(reader, banks=with_dataset(banks, questions=marked), rewriter="prompted")
+    told = [answer_questions(p) for p in (other, replace(reader, rewriter="prompted"))]
+    assert timeless(told[0]) == timeless(told[1])
+    assert other.identity() == replace(reader, rewriter="prompted").identity()
+    shown = replace(other, rewriter="identity", context="oracle")
+    assert {t.sources for t in answer_questions(shown)} == {("t6",)}
+    assert shown.identity() != replace(reader, context="oracle").identity()
+    model = reader.llm
+    assert isinstance(model, Scripted)
+    assert not any("GOLD" in request.user for request in model.asked)
+
+
+def test_rewritten_words_are_searched_with_and_the_question_is_answered(reader: Plan) -> None:
+    told = evaluate(replace(reader, rewriter="prompted"))
+    kept = read_traces(reader.workspace.folder("runs", told["run"]) / "traces.jsonl")
+    assert kept[4].queries == ("What is Bo's cat called",)
+    assert told["not_rewritten"] == {} and told["rewriter"] == "prompted"
+    assert kept[4].answer == "My cat is called Mister Pepper"
+
+
+def test_rewritings_that_fail_are_counted_and_lost_calls_are_pending(reader: Plan) -> None:
+    def away(request: Request) -> Reply:
+        if request.json_object:
+            return Reply(failure="network") if "cats" in request.user else Reply(text="hm")
+        return replies(request)
+
+    told = evaluate(replace(reader, rewriter="prompted", llm=Scripted(away, name="reader")))
+    assert told["failed"] == {"q5": "network: rewriting", "q11": "network: rewriting"}
+    assert told["failures"] == {"network": 2} and told["run"] is None
+    assert told["not_rewritten"] == {"invalid": 10, "network": 2}
+    assert told["attribution"]["excluded"]["without an answer"] == 2
+
+
+def test_failures_have_their_class_and_only_they_are_asked_again(reader: Plan) -> None:
+    def broken(request: Request) -> Reply:
+        kind = {"Oslo?": "timeout", "boat": "rate-limited"}
+        asked = request.user.rpartition("<question>")[2]
+        failure = next((value for key, value in kind.items() if key in asked), None)
+        return Reply(failure=failure, detail="away") if failure else replies(request)
+
+    told = evaluate(replace(reader, llm=Scripted(broken, name="reader")))
+    assert told["failed"] == {"q0": "timeout: away", "q6": "rate-limited: away"}
+    assert told["failures"] == {"rate-limited": 1, "timeout": 1} and told["n"] == 10
+    model = reader.llm
+    assert isinstance(model, Scripted)
+    assert evaluate(reader)["failed"] == {} and len(model.asked) == 2
+
+
+def test_contexts_over_the_window_are_left_out_and_are_no_failures(reader: Plan) -> None:
+    whole = evaluate(replace(reader, context="full", window=100_000))
+    assert whole["over_window"] == 0 and whole["n"] == 11
+    model = reader.llm
+    assert isinstance(model, Scripted)
+    asked = [math.ceil((len(r.system) + len(r.user)) / 3.5) for r in model.asked]
+    window = sorted(asked)[5] + 2 * 64  # two replies of 64 tokens
+    over = sum(tokens + 2 * 64 > window for tokens in asked)
+    told = evaluate(replace(reader, context="full", window=window))
+    assert told["over_window"] == over > 0 and told["failed"] == {}
+    assert told["run"] and len(told["missing"]) in (over, over - 1)  # q6 is no question to miss
+    with pytest.raises(DataError, match="not one of the 12 questions fits a window of 300 tokens"):
+        evaluate(replace(reader, context="full", window=300))
+
+
+def test_a_run_without_any_answer_says_why(reader: Plan) -> None:
+    away = Scripted(lambda request: Reply(failure="network", detail="nobody there"), name="reader")
+    with pytest.raises(ModelError, match=r"not one of 12 .* 12 network.*first: network: nobody"):
+        evaluate(replace(reader, llm=away))
+    assert evaluate(reader)["n"] == 11
+
+
+def test_another_model_or_window_is_refused_by_name(reader: Plan) -> None:
+    def stop(request: Request) -> Reply:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        answer_questions(replace(reader, llm=Scripted(stop, name="one")))
+    with pytest.raises(UsageError, match=r"llm\.model \('one' → 'reader'\), window \(None → 9000"):
+        answer_questions(replace(reader, window=9000))
+
+
+def test_two_runs_of_a_model_give_the_same_traces(reader: Plan) -> None:
+    first = timeless(answer_questions(reader))
+    assert timeless(answer_questions(reader, fresh=True)) == first
+
+
+def test_what_cannot_be_meant_is_refused_before_anything_is_asked(reader: Plan) -> None:
+    for changed, said in (
+        ({"llm": None}, "--llm"),
+        ({"context": "all"}, "known: empty, full"),
+        ({"rewriter": "magic"}, "known: identity, prompted"),
+        ({"context": "oracle", "rewriter": "prompted"}, "nothing is retrieved"),
+        ({"answerer": "extractive", "context": "full"}, "extractive reads the hits"),
+    ):
+        with pytest.raises(UsageError, match=said):
+            evaluate(replace(reader, **changed))  # type: ignore[arg-type]
+
+
+KILLED = """
+import os, sys, time
+sys.path.insert(0, sys.argv[2])
+import test_run
+from workbench import run, run_plan
+from workbench.library import open_banks
+from workbench.llm import Scripted
+from workbench.workspace import Workspace
+
+def slowly(request):
+    time.sleep(0.1)
+    return test_run.replies(request)
+
+def evaluated():
+    print("process", os.getpid(), flush=True)
+    workspace = Workspace(sys.argv[1])
+    banks = open_banks(workspace, "talk")
+    plan = run.Plan(workspace, banks, test_run.RECIPE, "llm", llm=Scripted(slowly, name="reader"))
+    told = run.evaluate(plan, progress=lambda *progress: print(*progress, flush=True))
+    print("run", told["run"], flush=True)
+
+run.LLM_BATCH, run_plan.code_digest = 1, lambda: "code"
+for _ in sys.stdin:
+    if os.fork() == 0:  # a process of its own, without the second that the imports take
+        evaluated()
+        os._exit(0)
+    print("ended", os.waitstatus_to_exitcode(os.wait()[1]), flush=True)
+"""
+
+
+def test_a_run_that_is_killed_three_times_ends_like_an_undisturbed_one(
+    reader: Plan, home: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Several processes look at the code one after the other, and somebody may be editing it.
+    monkeypatch.setattr("workbench.run_plan.code_digest", lambda: "code")
+    told = evaluate(reader)
+    moments = random.Random(7)
+    command = [sys.executable, "-c", KILLED, str(home.root), str(Path(__file__).parent)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, env=environment(), text=True, **pipes) as starter:
+        assert starter.stdin is not None and starter.stdout is not None
+        for _ in range(3):
+            print("go", file=starter.stdin, flush=True)
+            name, process = starter.stdout.readline().split()
+            assert name == "process"
+            for _ in range(moments.randint(1, 3)):
+                assert starter.stdout.readline().startswith("answering")
+            time.sleep(moments.random() / 10)
+            os.kill(int(process), signal.SIGKILL)
+            after = iter(starter.stdout.readline, f"ended {-signal.SIGKILL}\n")
+            assert all(line.startswith("answering") for line in after)
+        out, _ = starter.communicate("go\n", timeout=50)
+    said = out.splitlines()
+    assert said[1].startswith("answering") and said[1] != "answering 1 12"  # something was there
+    assert said[-1] == "ended 0" and said[-2] == f"run {told['run']}"
+    kept = [place.folder("runs", told["run"]) for place in (home, reader.workspace)]
+    first, second = (timeless(read_traces(folder / "traces.jsonl")) for folder in kept)
+    assert first == second
+    again = load_run(home, told["run"]).manifest["report"]
+    assert {**again, "seconds": 0, "run": told["run"]} == {**told, "seconds": 0}
+
+
+def test_the_commands_ask_a_model_by_its_name(home: Workspace, tmp_path: Path) -> None:
+    rules = [
+        {"when": ["search query", "cats"], "reply": "no JSON"},
+        {"when": "search query", "reply": {"query": "the cat of Bo"}},
+        {"pattern": r"cat is called ([\w ]+)\.", "reply": r"\1."},
+        {"reply": "No information available."},
+    ]
+    model = f"scripted:{write_rows(tmp_path / 'rules.jsonl', rules)}"
+    asked = report(home.root, "ask", "talk", "q4", "--answerer", "llm", "--llm", model)
+    assert asked["answers"]["without"] == {"text": "Mister Pepper"}
+    chosen = ("--answerer", "llm", "--llm", model, "--rewriter", "prompted", "--k", "3")
+    told = report(home.root, "evaluate", "talk", *chosen)
+    assert told["n"] == 11 and told["failed"] == {} and told["not_rewritten"] == {"invalid": 2}
+    assert told["attribution"]["by_category"]["single-hop"]["answered"] == 1
+    lost = report(home.root, "attribution", told["run"])
+    assert lost["questions"]["q4"] == "answered" and lost["kind"] == "evaluate"

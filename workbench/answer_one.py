@@ -1,4 +1,4 @@
-"""One question answered from each of its two rankings, without a language model."""
+"""One question answered from each of its two rankings, by rule or by a language model."""
 
 from __future__ import annotations
 
@@ -7,23 +7,33 @@ from collections.abc import Sequence
 import numpy as np
 
 from workbench.answer import ANSWERERS, Answer, Asked
+from workbench.answering import last_day, said_by
 from workbench.ask import Asking
+from workbench.contexts import Occasion, context_of
 from workbench.embed import Vectors, embed
-from workbench.errors import UsageError
+from workbench.errors import ModelError
+from workbench.llm import LLM
+from workbench.prompted_answer import Reading, Said, answer_all
+from workbench.run_plan import LLM_ANSWERER, check
 from workbench.schema import Hit
 
 __all__ = ["answer_both"]
 
 
-def answer_both(one: Asking, answerer: str = "extractive") -> dict[str, Answer]:
+def answer_both(
+    one: Asking, answerer: str = "extractive", llm: LLM | None = None
+) -> dict[str, Answer]:
     """The answers "without" and "with" the prior, as `workbench evaluate` would give them.
 
     The gold is not looked at. Sentences that were never read are embedded first, which takes up to
-    a second or two. Raises UsageError for an unknown answerer.
+    a second or two; "llm" asks the model, which reads the context `ppro`. Raises UsageError for an
+    unknown answerer or without a model, ModelError where the model gives no answer.
     """
-    if answerer not in ANSWERERS:
-        raise UsageError(f"unknown answerer {answerer!r}; known: {', '.join(ANSWERERS)}")
+    check(one.recipe, answerer, llm=llm is not None)
     without, having = one.hits()
+    if answerer == LLM_ANSWERER and llm is not None:
+        said = answer_all(llm, [_reading(one, hits) for hits in (without, having)])
+        return {name: _told(s) for name, s in zip(("without", "with"), said, strict=True)}
     return {"without": _answer(one, answerer, without), "with": _answer(one, answerer, having)}
 
 
@@ -37,3 +47,16 @@ def _answer(one: Asking, answerer: str, hits: tuple[Hit, ...]) -> Answer:
 
     asked = Asked(one.query, tuple(one.shelf.people), hits, vectors)
     return ANSWERERS[answerer].answer(asked)
+
+
+def _reading(one: Asking, hits: tuple[Hit, ...]) -> Reading:
+    said = said_by(one.banks, one.scope, one.query.until)
+    today = (one.question.asked if one.question else None) or last_day(said)
+    sections = context_of("ppro", Occasion(one.shelf, one.query, hits, said))
+    return Reading(one.text, one.query.people, today, sections)
+
+
+def _told(said: Said) -> Answer:
+    if said.failure is not None:
+        raise ModelError(f"the model gave no answer: {said.failure} {said.detail}".strip())
+    return Answer(text=said.text, abstained=said.abstained)

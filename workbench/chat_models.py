@@ -162,7 +162,8 @@ def open_llm(spec: str | None, workspace: Workspace) -> ChatModel:
 
 
 def _endpoint(name: str, workspace: Workspace) -> Source:
-    from workbench.openai_client import EndpointModel, endpoint_of
+    from workbench.endpoint import endpoint_of
+    from workbench.openai_client import EndpointModel
 
     return EndpointModel(name, *endpoint_of())
 

@@ -9,9 +9,9 @@ import polars as pl
 
 from workbench.compare import LEVEL, YARDSTICK, compare
 from workbench.runs import Run
-from workbench.stats import Difference, holm, paired_difference
+from workbench.stats import EQUAL, Difference, holm, paired_difference
 
-__all__ = ["ALL", "by_category", "by_question", "comparable"]
+__all__ = ["ALL", "by_category", "by_question", "comparable", "won_by"]
 
 ALL = "all questions"
 
@@ -45,6 +45,13 @@ def by_question(a: Run, b: Run, measure: str) -> pl.DataFrame:
     return _pairs(a, b, measure).sort(
         pl.col("difference").abs(), "question", descending=[True, False]
     )
+
+
+def won_by(pairs: pl.DataFrame, side: str) -> pl.DataFrame:
+    """The rows of `by_question` that a side ("a", "b", "same", or "" for all that differ) has."""
+    gap = pl.col("difference")
+    wanted = {"": gap.abs() > EQUAL, "a": gap > EQUAL, "b": gap < -EQUAL}
+    return pairs.filter(wanted.get(side, gap.abs() <= EQUAL))
 
 
 def comparable(a: dict[str, Any], b: dict[str, Any]) -> bool:

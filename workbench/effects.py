@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -12,17 +12,15 @@ import polars as pl
 
 from workbench.cells import Study
 from workbench.schema import Recipe
-from workbench.stats import interval_matrix
+from workbench.stats import EQUAL, interval_matrix
 from workbench.surface import RankTable
 
-__all__ = ["EFFECTS", "GRID", "Ranked", "by_user", "effects", "flipped", "ranked"]
+__all__ = ["EFFECTS", "GRID", "Ranked", "by_user", "effect_on", "effects", "flipped", "ranked"]
 
 EFFECTS = ("helped", "hurt", "unchanged", "missed")
 # The λ that are ranked at once: as many cost hardly more than one.
 GRID = tuple(step / 20 for step in range(21))
 
-# Recalls are fractions of a few pieces of evidence; smaller differences are rounding.
-EQUAL = 1e-12
 # What is ranked lower than this counts as not found.
 DEPTH = 200
 
@@ -88,6 +86,17 @@ def ranked(study: Study, recipe: Recipe, lams: Sequence[float] = GRID) -> Ranked
     wanted = (*(lam for lam in lams if lam != 1.0), 1.0)
     table = study.ranks(msgspec.structs.replace(recipe, lam=1.0, k=DEPTH), wanted)
     return Ranked(study, wanted, table, _first(table))
+
+
+def effect_on(places: Sequence[Mapping[str, Any]], k: int) -> tuple[str, int, int]:
+    """What the prior does to one question, of the `places` of its evidence that `workbench.ask.ask`
+    gives: one of "helped", "hurt", "unchanged", as `effects` has it, and how many pieces are among
+    the first k without and with the prior."""
+    had, has = (
+        sum(place[side] is not None and place[side] <= k for place in places)
+        for side in ("without", "with")
+    )
+    return ("unchanged" if has == had else "helped" if has > had else "hurt"), had, has
 
 
 def flipped(frame: pl.DataFrame) -> pl.DataFrame:

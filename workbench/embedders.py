@@ -31,10 +31,11 @@ from workbench.workspace import file_sha256
 if TYPE_CHECKING:
     from workbench.encoder import Encoder
 
-__all__ = ["EMBEDDERS", "SentenceEmbedder", "open_embedder"]
+__all__ = ["EMBEDDERS", "MODIFIERS", "SentenceEmbedder", "open_embedder"]
 
 PASSAGE_PROMPTS = ("passage", "document", "corpus")
 WIDTHS = ("out_features", "word_embedding_dimension", "embedding_dimension", "hidden_size")
+MODIFIERS = frozenset(("bf16", "openvino"))
 CHUNK_RULE = "token-weighted mean of the first 128 chunks"
 
 
@@ -42,8 +43,7 @@ CHUNK_RULE = "token-weighted mean of the first 128 chunks"
 class Model:
     """Where a named embedder comes from, and what is known of it.
 
-    `threshold` is the similarity threshold of the episodic path that suits this embedder's
-    cosines; None where nobody has established one, and then the threshold is off.
+    `threshold`, of the episodic path, suits its cosines; None (off) where nobody established one.
     """
 
     hub: str
@@ -188,11 +188,11 @@ class SentenceEmbedder:
         return found
 
 
-def open_embedder(spec: str = "minilm") -> SentenceEmbedder:
+def open_embedder(spec: str = "minilm", fetch: bool = True) -> SentenceEmbedder:
     """The embedder that a spec names; its weights are not loaded yet. Raises UsageError for an
-    unknown modifier, ModelError where the model is not here and cannot be fetched."""
+    unknown modifier, ModelError where the model is not here and is not (to be) fetched."""
     name, *modifiers = spec.split("+")
-    unknown = set(modifiers) - {"bf16", "openvino"}
+    unknown = set(modifiers) - MODIFIERS
     if not name or unknown:
         raise UsageError(f"embedder {spec!r}: write NAME[+bf16][+openvino]")
     if "openvino" in modifiers and find_spec("openvino") is None:
@@ -204,7 +204,7 @@ def open_embedder(spec: str = "minilm") -> SentenceEmbedder:
     model = EMBEDDERS.get(name) or known.get(name) or Model(hub=name)
     return SentenceEmbedder(
         name=spec,
-        folder=_model_folder(name, model),
+        folder=_model_folder(name, model, fetch),
         model=model,
         precision="bfloat16" if "bf16" in modifiers else "float32",
         backend="openvino" if "openvino" in modifiers else "torch",
@@ -212,7 +212,7 @@ def open_embedder(spec: str = "minilm") -> SentenceEmbedder:
     )
 
 
-def _model_folder(name: str, model: Model) -> Path:
+def _model_folder(name: str, model: Model, fetch: bool) -> Path:
     """The package that ships a named model, else a folder as given, else the hub's local copy."""
     package = find_spec(model.package) if model.package else None
     if package is not None and package.origin:
@@ -227,13 +227,13 @@ def _model_folder(name: str, model: Model) -> Path:
 
     try:
         kept = ["*.json", "*.txt", "*.model", "*.safetensors"]
-        return Path(snapshot_download(model.hub, allow_patterns=kept))
+        return Path(snapshot_download(model.hub, allow_patterns=kept, local_files_only=not fetch))
     except HFValidationError as error:
         raise UsageError(f"embedder {name!r} is no folder, known name or model id") from error
     except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
         raise ModelError(
-            f"embedder {name!r} is not on this machine and the hub did not give it "
-            f"({type(error).__name__}). Name a folder, or run once with a network"
+            f"embedder {name!r} is not on this machine and was not fetched "
+            f"({type(error).__name__}). Name a folder, or build once with a network"
         ) from error
 
 

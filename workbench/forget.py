@@ -26,6 +26,9 @@ from workbench.workspace import Workspace, read_manifest, remove_folder, verify_
 
 __all__ = ["drop_unfinished", "forget", "forget_leftovers"]
 
+# Files of runs that quote what people said.
+QUOTING = frozenset(("traces.jsonl", "verdicts.jsonl"))
+
 
 def forget(
     workspace: Workspace, name: str, scope: str | None, ids: Iterable[str]
@@ -113,7 +116,7 @@ def _drop_answers(workspace: Workspace, name: str) -> None:
             with workspace.lock(f"traces-{folder.name}"):
                 remove_folder(folder)
     for key, manifest in workspace.manifests("runs").items():
-        quoting = "traces.jsonl" in manifest["files"]
+        quoting = not QUOTING.isdisjoint(manifest["files"])
         if quoting and manifest.get("identity", {}).get("dataset") == name:
             remove_folder(workspace.folder("runs", key))
 

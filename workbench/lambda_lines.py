@@ -10,11 +10,11 @@ import numpy as np
 import polars as pl
 
 from workbench.cells import Study
-from workbench.effects import EQUAL, GRID, Ranked
+from workbench.effects import GRID, Ranked
 from workbench.report.tables import bounded, probability
 from workbench.schema import Recipe
 from workbench.settings import controls
-from workbench.stats import interval_matrix
+from workbench.stats import EQUAL, interval_matrix
 from workbench.sweep import DEPTH
 
 __all__ = ["control_lines", "lambda_words", "shares"]

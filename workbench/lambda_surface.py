@@ -12,7 +12,7 @@ import numpy.typing as npt
 import polars as pl
 
 from workbench.cells import Study
-from workbench.stats import interval_matrix, paired_difference
+from workbench.stats import EQUAL, interval_matrix, paired_difference
 
 __all__ = ["LambdaSurface", "Values"]
 
@@ -21,8 +21,6 @@ Values = npt.NDArray[np.float64]
 # A setting belongs to the plateau where it is shown to be less than a point of recall below the
 # best one: what a table without intervals calls "about as good" is not enough.
 MARGIN = 0.01
-# Means of the same values in another order differ in the last bits.
-EQUAL = 1e-12
 
 
 @dataclass(frozen=True)

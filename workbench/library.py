@@ -48,7 +48,7 @@ def open_banks(
     """
     if memories not in KINDS:
         raise UsageError(f"unknown memories {memories!r}; choose from {', '.join(KINDS)}")
-    opened = open_embedder(embedder)
+    opened = open_embedder(embedder, fetch=not workspace.read_only)
     if workspace.read_only and not is_built(workspace, name, memories, opened):
         raise WorkspaceError(
             f"the memories of {name} are not built, and the workspace is open for reading only; "

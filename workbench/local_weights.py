@@ -17,7 +17,7 @@ from workbench.errors import ModelError, UsageError
 from workbench.llm import Reply, Request
 from workbench.model_store import KNOWN, stored
 from workbench.schema import digest_of
-from workbench.workspace import Workspace, file_sha256
+from workbench.workspace import Workspace, file_sha256, read_manifest
 
 if TYPE_CHECKING:
     from workbench.local_model import Generator
@@ -56,14 +56,27 @@ class LocalModel:
             others = [*sorted(self.folder.glob("*.json")), *sorted(self.folder.glob("*.jinja"))]
         # The manifest of a stored model names the time of its making, which changes nothing.
         read = [path for path in (*weights, *others) if path.name != "manifest.json"]
+        hashes = {path.name: file_sha256(path) for path in read}
+        self._as_prepared(hashes)
         return {
             "kind": "transformers",
             "model": self.name,
-            "weights": digest_of({path.name: file_sha256(path) for path in read}),
+            "weights": digest_of(hashes),
             "dtype": self.dtype,
             "device": self.device.partition(":")[0],
             "batch": self.batch,
         }
+
+    def _as_prepared(self, hashes: dict[str, str]) -> None:
+        """Raise ModelError where a stored model is no longer what was prepared."""
+        manifest = read_manifest(self.folder) if self.name in KNOWN else None
+        prepared = manifest["files"] if manifest else {}
+        changed = [name for name, of in prepared.items() if hashes.get(name) != of["sha256"]]
+        if changed:
+            raise ModelError(
+                f"{self.name} was damaged ({', '.join(changed)}): remove {self.folder}, and "
+                f"`workbench model get {self.name}` again"
+            )
 
     @cached_property
     def generator(self) -> Generator:

@@ -8,19 +8,23 @@ pressed, so that no cell passes by not running.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import plotly.graph_objects as go
 
+from workbench.embedders import SentenceEmbedder, open_embedder
+from workbench.errors import WorkbenchError
 from workbench.escaped import literal
 from workbench.library import Progress
 from workbench.theme import CAPTION, in_mode
+from workbench.usable import dataset_names, embedders_held, usable
 from workbench.view import View, read_view, view_of
 from workbench.workspace import Workspace
 
 __all__ = [
+    "Start",
     "attended",
     "empty",
     "framed",
@@ -29,13 +33,26 @@ __all__ = [
     "options",
     "pressed",
     "progress",
+    "remarked",
     "shown",
+    "started",
 ]
 
 ATTENDED = ("edit", "run")
-# What an address holds that is no option: marimo's own, and paths, which no link should name.
+# What an address holds that is no option: marimo's own.
 NO_OPTIONS = {"file", "session_id", "access_token", "kiosk", "view-as", "show-code", "include-code"}
-PATHS = {"workspace", "view"}
+# Options that are no field of a view; like a notebook's own ones, no link may give them.
+PLACES = {"workspace", "view"}
+FIELDS = frozenset(View.__struct_fields__)
+
+
+class Start(NamedTuple):
+    """What a notebook on a dataset starts from; `remarks` say what of the options was not used."""
+
+    workspace: Workspace
+    view: View
+    embedder: SentenceEmbedder
+    remarks: list[str]
 
 
 def attended() -> bool:
@@ -51,33 +68,61 @@ def pressed(button: Any) -> bool:
 
 
 def options() -> dict[str, str]:
-    """The options that the notebook was started with (`-- --dataset locomo`, or those of an app's
-    address, where paths don't count); none under Jupyter."""
-    import marimo
+    """The options that the notebook was started with (`-- --dataset locomo`), and those of an app's
+    address that are fields of a view; none under Jupyter.
 
-    if marimo.app_meta().mode not in (*ATTENDED, "script"):  # Jupyter: no kernel of marimo's
-        return {}
-    asked = marimo.query_params().to_dict()
-    linked = {key: value for key, value in asked.items() if key not in NO_OPTIONS | PATHS}
-    given = {**linked, **marimo.cli_args().to_dict()}
-    return {key: str(value) for key, value in given.items() if key}
+    An address may come from anybody, so nothing in it can name a file or a folder to open.
+    """
+    linked = {name: value for name, value in _linked().items() if name in FIELDS}
+    return {**linked, **_commanded()}
 
 
-def opened(*own: str) -> tuple[Workspace, View, list[str]]:
+def opened(*own: str, reads: Iterable[str] = FIELDS) -> tuple[Workspace, View, list[str]]:
     """The workspace and the view that the notebook's options name, with remarks on bad ones.
 
     `--workspace DIR` names a workspace, `--view FILE` a saved view; any field of a view is an
     option that goes before the file's. `own` names the notebook's own options, which it reads by
-    `options`.
+    `options`; `reads` the fields of a view that it can show: a remark names the others.
     """
     given = {name: value for name, value in options().items() if name not in own}
     workspace = Workspace(given.pop("workspace", None))
     saved: View = View()
-    remarks: list[str] = []
+    remarks = [_refused(name, {*PLACES, *own}) for name in _linked() if name not in FIELDS]
     if "view" in given:
-        saved, remarks = read_view(Path(given.pop("view")))
+        saved, said = read_view(Path(given.pop("view")))
+        remarks += said
     view, further = view_of({**saved.parameters(), **given})
+    # `page` names a page of the explorer, in whose place the notebook stands.
+    left = [name for name in view.parameters() if name not in {"page", *reads}]
+    if left:
+        further.append(f"not carried over from the view: {', '.join(left)}")
     return workspace, view, remarks + further
+
+
+def started(*own: str, reads: Iterable[str] = FIELDS) -> Start:
+    """The same for a notebook on a dataset: the view is one that can be used, its embedder open.
+
+    Only the command line may name an embedder that nothing here has been made with.
+    """
+    workspace, asked, remarks = opened(*own, reads=reads)
+    named = _commanded().get("embedder")
+    held = [named] if named else embedders_held(workspace)
+    view, said = usable(asked, dataset_names(workspace), held)
+    remarks += said
+    try:
+        return Start(workspace, view, open_embedder(view.embedder), remarks)
+    except WorkbenchError as absent:
+        view = view.but(embedder=View().embedder)
+        remarks.append(f"{absent}; {view.embedder} is used")
+    return Start(workspace, view, open_embedder(view.embedder), remarks)
+
+
+def remarked(remarks: Iterable[str]) -> Any:
+    """Remarks as a notebook shows them, literally; None where there are none."""
+    import marimo
+
+    said = "<br>".join(map(literal, remarks))
+    return marimo.callout(marimo.Html(said), kind="warn") if said else None
 
 
 @contextlib.contextmanager
@@ -154,3 +199,29 @@ def empty(said: str, command: str, after: str = "") -> Any:
         f'<p>{literal(said)}</p><pre style="white-space:pre-wrap">{literal(command)}</pre>'
         + (f"<p>{literal(after)}</p>" if after else "")
     )
+
+
+def _linked() -> dict[str, str]:
+    """What an app's address gives, marimo's own part left out."""
+    import marimo
+
+    if marimo.app_meta().mode not in (*ATTENDED, "script"):  # Jupyter: no kernel of marimo's
+        return {}
+    asked = marimo.query_params().to_dict()
+    return {name: str(value) for name, value in asked.items() if name and name not in NO_OPTIONS}
+
+
+def _commanded() -> dict[str, str]:
+    """What the command line gives."""
+    import marimo
+
+    if marimo.app_meta().mode not in (*ATTENDED, "script"):
+        return {}
+    return {name: str(value) for name, value in marimo.cli_args().to_dict().items() if name}
+
+
+def _refused(name: str, places: set[str]) -> str:
+    """Why an address's parameter that is no field of a view isn't used."""
+    if name in places:
+        return f"{name} is no matter for a link: only the command line may name it"
+    return f"{name[:60]} is nothing that a view has; it is ignored"

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from workbench.contexts import Section
+from workbench.contexts import Section, tokens_of
 from workbench.errors import ModelError
 from workbench.llm import LLM, Reply, Request
 from workbench.prompting import prompt, quoted
@@ -22,7 +22,7 @@ from workbench.replies import REFUSAL
 from workbench.reply_json import objects_in
 from workbench.schema import Memory, Record
 
-__all__ = ["ABSTENTION", "Reading", "Said", "answer_all", "request_of"]
+__all__ = ["ABSTENTION", "Reading", "Said", "answer_all", "fits", "request_of"]
 
 ABSTENTION = "No information available"
 REPLY_TOKENS = 64
@@ -95,6 +95,15 @@ def request_of(reading: Reading) -> Request:
         parts.append(quoted(", ".join(reading.people), "about"))
     parts.append(quoted(reading.question, "question"))
     return Request(system=prompt("answer").text, user="\n\n".join(parts), max_tokens=REPLY_TOKENS)
+
+
+def fits(reading: Reading, window: int | None) -> bool:
+    """Whether a request and its reply fit a window of so many tokens, by `contexts.tokens_of`; any
+    fits where the window is not known."""
+    if window is None:
+        return True
+    request = request_of(reading)
+    return tokens_of([request.system, request.user]) + 2 * REPLY_TOKENS <= window
 
 
 def read_reply(reply: Reply) -> Said:

@@ -9,32 +9,26 @@ once the second waits, and begins with nothing.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from functools import cache, partial
-from pathlib import Path
-from typing import Any, NamedTuple
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
 
 import msgspec
-import numpy as np
 
-from workbench import retrieve
-from workbench.answer import ANSWERERS, Asked
+from workbench import attribution
 from workbench.answer_file import Answers
-from workbench.embed import Vectors, embed
-from workbench.errors import UsageError, WorkbenchError, WorkspaceError
-from workbench.library import BankSet
+from workbench.answering import OVER, sentence_vectors, traces_of
+from workbench.errors import DataError, ModelError, WorkbenchError, WorkspaceError
 from workbench.metrics import GoldKind
-from workbench.parallel import ALONE, Workers, spread
-from workbench.prepare import effective, in_split, query_of
-from workbench.provenance import code_digest
-from workbench.runs import load_run, run_id, save_run
-from workbench.schema import Hit, Question, Recipe, digest_of, encode_jsonl
+from workbench.parallel import spread
+from workbench.prepare import effective
+from workbench.run_plan import LLM_ANSWERER, Plan, check
+from workbench.runs import load_run, run_id, save_run, write_parquet
+from workbench.schema import digest_of, encode_jsonl
 from workbench.score import score
-from workbench.shelf import Query, Shelf
-from workbench.traces import Trace, begin, found, resumed
-from workbench.workspace import Workspace, read_manifest, remove_folder
+from workbench.traces import Trace, begin, resumed
+from workbench.workspace import Content, read_manifest, remove_folder
 
 __all__ = ["Plan", "answer_questions", "check", "evaluate", "sentence_vectors"]
 
@@ -42,57 +36,8 @@ Progress = Callable[[str, int, int], None]
 
 # Questions whose sentences are embedded, and whose traces are written, at a time.
 BATCH = 64
-
-
-@dataclass(frozen=True)
-class Plan:
-    """Everything that answers depend on; `sources` are the further banks that a prior
-    needs. `workers` change nothing but the time."""
-
-    workspace: Workspace
-    banks: BankSet
-    recipe: Recipe
-    answerer: str = "extractive"
-    split: str = "all"
-    sources: dict[str, BankSet] | None = None
-    workers: Workers = ALONE
-
-    @property
-    def questions(self) -> list[Question]:
-        return in_split(self.banks, self.split)
-
-    @property
-    def key(self) -> str:
-        """The name of its folder of unfinished traces, and of that folder's lock."""
-        return digest_of([self.banks.dataset.name, self.split, self.answerer])
-
-    @property
-    def folder(self) -> Path:
-        """Where its traces are until it is finished."""
-        return self.workspace.folder("traces", self.key)
-
-    def identity(self) -> dict[str, Any]:
-        """What the traces depend on, plain; nothing of it is gold."""
-        asked = [(q.id, q.scope, q.text, q.people, q.until) for q in self.questions]
-        return {
-            "dataset": self.banks.dataset.name,
-            "banks": self.banks.id,
-            "sources": {name: banks.id for name, banks in (self.sources or {}).items()},
-            "questions": digest_of(asked),
-            "split": self.split,
-            "answerer": self.answerer,
-            "recipe": msgspec.to_builtins(effective(self.banks, self.recipe)[0]),
-            "code": code_digest(),
-        }
-
-
-class _Job(NamedTuple):
-    """A question's id and what it is answered from: its gold stays behind."""
-
-    question: str
-    shelf: Shelf
-    query: Query
-    hits: tuple[Hit, ...]
+# The same where a language model answers, which takes seconds a question.
+LLM_BATCH = 16
 
 
 def evaluate(
@@ -105,9 +50,9 @@ def evaluate(
 
     Abstention items are answered, and counted as in `score`: never among `n`. `seconds` are the
     answers' own, also where the run had been made before. Raises UsageError and WorkspaceError as
-    `answer_questions` does.
+    `answer_questions` does; ModelError or DataError where not one question has an answer.
     """
-    check(plan.recipe, plan.answerer)
+    _check(plan)
     golds = digest_of([(q.gold, q.audited, q.audit, q.abstention) for q in plan.questions])
     identity = {**plan.identity(), "gold": gold, "golds": golds, "seed": plan.recipe.seed}
     made = None if fresh else _made(plan, identity)
@@ -134,36 +79,71 @@ def _make(
     traces = _answer(plan, fresh, progress)
     failed = {trace.question: trace.error for trace in traces if trace.error is not None}
     said = {trace.question: trace.answer for trace in traces if trace.answer is not None}
+    if traces and not said:
+        raise _nothing(plan, traces)
     asked = msgspec.structs.replace(plan.banks.dataset, questions=tuple(plan.questions))
     scored = score(asked, Answers(hypotheses=said), identity["gold"])
-    report = {**_told(plan, scored.report, traces), "recipe": identity["recipe"], "failed": failed}
+    classes = attribution.of_traces(
+        plan.banks, plan.questions, traces, scored.frame, gold=identity["gold"]
+    )
+    report = {
+        **_told(plan, scored.report, traces),
+        "recipe": identity["recipe"],
+        "failed": failed,
+        "attribution": classes.report,
+    }
     facts = {"n": report["n"], "excluded": report["excluded"], "report": report}
     if failed:  # not kept: asking again tries those that failed, and only those
         return {"run": None, **report}
-    files = {"traces.jsonl": encode_jsonl(traces)}
-    name = save_run(plan.workspace, "evaluate", identity, scored.frame, facts, dict(files))
+    files: dict[str, Content] = {
+        "traces.jsonl": encode_jsonl(traces),
+        attribution.FILE: lambda path: write_parquet(classes.frame, path),
+    }
+    name = save_run(plan.workspace, "evaluate", identity, scored.frame, facts, files)
     remove_folder(plan.folder)
     return {"run": name, **report}
+
+
+def _nothing(plan: Plan, traces: Sequence[Trace]) -> WorkbenchError:
+    """What to say where no question has an answer: they failed, or nothing fits the window."""
+    errors = [trace for trace in traces if trace.error is not None]
+    if not errors:
+        left = f"not one of the {len(traces)} questions fits a window of {plan.window} tokens"
+        return DataError(f"{left}; try another --context, a smaller --k or a larger --window")
+    kinds = Counter(trace.failure or "error" for trace in errors).most_common()
+    counted = ", ".join(f"{n} {kind}" for kind, n in kinds)
+    return ModelError(
+        f"not one of {len(traces)} questions was answered: {counted}; the first: {errors[0].error}"
+    )
 
 
 def _told(plan: Plan, scores: dict[str, Any], traces: Sequence[Trace]) -> dict[str, Any]:
     """What `score` reports, with what it cannot know in place of what it cannot see here."""
     unused = ("failed", "repeated", "extra")
+    failures = Counter(t.failure or "error" for t in traces if t.error is not None)
+    rewritings = Counter(t.rewriting for t in traces if t.rewriting is not None)
     return {
         **{key: value for key, value in scores.items() if key not in unused},
         "split": plan.split,
         "answerer": plan.answerer,
+        "context": plan.read,
+        "rewriter": plan.rewriter,
+        "llm": None if plan.llm is None else plan.llm.identity,
         "abstained": sum(trace.abstained for trace in traces),
+        "failures": dict(sorted(failures.items())),
+        "not_rewritten": dict(sorted(rewritings.items())),
+        "over_window": sum(trace.failure == OVER for trace in traces),
+        "tokens": {
+            "in": sum(trace.tokens_in for trace in traces),
+            "out": sum(trace.tokens_out for trace in traces),
+        },
         "seconds": round(sum(trace.seconds for trace in traces), 3),
         "notes": effective(plan.banks, plan.recipe)[1],
     }
 
 
-def check(recipe: Recipe, answerer: str) -> None:
-    """Refuse what cannot be run before anything is embedded or built."""
-    retrieve.check_recipe(recipe)
-    if answerer not in ANSWERERS:
-        raise UsageError(f"unknown answerer {answerer!r}; known: {', '.join(ANSWERERS)}")
+def _check(plan: Plan) -> None:
+    check(plan.recipe, plan.answerer, plan.context, plan.rewriter, plan.llm is not None)
 
 
 def answer_questions(
@@ -175,7 +155,7 @@ def answer_questions(
     all. Raises UsageError where they were made under another recipe, naming what changed, and
     WorkspaceError where others hold the folder for too long or the banks were replaced meanwhile.
     """
-    check(plan.recipe, plan.answerer)
+    _check(plan)
     with plan.workspace.lock(f"traces-{plan.key}"):
         return _answer(plan, fresh, progress)
 
@@ -191,60 +171,12 @@ def _answer(plan: Plan, fresh: bool, progress: Progress | None) -> list[Trace]:
         raise WorkspaceError("the banks were replaced before they were asked; ask once more")
     left = [question for question in plan.questions if question.id not in done]
     with (plan.folder / "traces.jsonl").open("ab") as stream:
-        batches = [left[start : start + BATCH] for start in range(0, len(left), BATCH)]
-        for traces in spread(partial(_answered, plan), batches, plan.workers):
+        size = min(BATCH, LLM_BATCH) if plan.answerer == LLM_ANSWERER else BATCH
+        batches = [left[start : start + size] for start in range(0, len(left), size)]
+        for traces in spread(partial(traces_of, plan), batches, plan.workers):
             stream.writelines(encode_jsonl(traces))
             stream.flush()
             done.update({trace.question: trace for trace in traces})
             if progress:
                 progress("answering", len(done), len(plan.questions))
     return [done[question.id] for question in plan.questions]
-
-
-def _answered(plan: Plan, batch: list[Question]) -> list[Trace]:
-    """Traces of a batch of questions, whose sentences are embedded together."""
-    began = time.perf_counter()
-    shelf_of = cache(lambda scope: plan.banks.shelf(scope, plan.sources))
-    recipe = effective(plan.banks, plan.recipe)[0]
-    jobs = []
-    for question, vector in zip(
-        batch, plan.banks.queries(question.text for question in batch), strict=True
-    ):
-        shelf, query = shelf_of(question.scope), query_of(question, vector)
-        jobs.append(_Job(question.id, shelf, query, retrieve.retrieve(shelf, query, recipe)))
-    read = ANSWERERS[plan.answerer].read
-    rows = sentence_vectors(plan, (text for job in jobs for text in read(job.hits)))
-    each = (time.perf_counter() - began) / len(batch)
-    return [_trace(plan, job, rows, each) for job in jobs]
-
-
-def sentence_vectors(plan: Plan, texts: Iterable[str]) -> dict[str, Any]:
-    """The vector (d,) of every text, from the cache where it is there."""
-    wanted = list(dict.fromkeys(texts))
-    rows = embed(wanted, "passage", plan.banks.embedder, plan.banks.cache)
-    return dict(zip(wanted, rows, strict=True))
-
-
-def _trace(plan: Plan, job: _Job, rows: dict[str, Any], shared: float) -> Trace:
-    """Answer one question; `shared` are the seconds that its batch spent on each of its own."""
-    began = time.perf_counter()
-
-    def vectors(texts: Sequence[str]) -> Vectors:
-        return np.stack([rows[text] for text in texts])
-
-    said, error = None, None
-    try:
-        asked = Asked(job.query, tuple(job.shelf.people), job.hits, vectors)
-        said = ANSWERERS[plan.answerer].answer(asked)
-    except WorkbenchError as failure:
-        error = str(failure)
-    return Trace(
-        question=job.question,
-        queries=(job.query.text,),
-        hits=found(job.hits),
-        answer=said.text if said else None,
-        support=said.support if said else None,
-        abstained=bool(said and said.abstained),
-        seconds=round(shared + time.perf_counter() - began, 6),
-        error=error,
-    )

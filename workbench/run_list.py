@@ -17,6 +17,7 @@ KINDS = {
     "recall": "evidence recall",
     "score": "answers scored",
     "evaluate": "answers made and scored",
+    "judge": "answers judged",
     "sweep-lambda": "λ sweep",
     "sweep-layers": "layers, K_E × K_S",
     "sweep-ablation": "ablations",
@@ -51,6 +52,9 @@ def settings(manifest: Mapping[str, Any]) -> str:
     said = [] if not recipe else _recipe(recipe, SWEPT.get(manifest["kind"], ()))
     if manifest["kind"] == "score":
         said.append(str(manifest.get("source", "")))
+    if manifest["kind"] == "judge":
+        judge = identity["judge"]["model"]
+        said += [str(manifest.get("source", "")), f"judged by {judge.get('model', 'unknown')}"]
     if manifest["kind"] == "reward-evaluate":
         features = identity["plan"]["features"]
         said.append(", ".join(features) if features else "all features")

@@ -17,6 +17,7 @@ from workbench.intervals import TINY, Basis, Vector, column_intervals
 from workbench.schema import Record
 
 __all__ = [
+    "EQUAL",
     "Basis",
     "Difference",
     "Estimate",
@@ -26,6 +27,8 @@ __all__ = [
     "paired_difference",
 ]
 
+# Scores are fractions of a few pieces of evidence; smaller differences are rounding.
+EQUAL = 1e-12
 # Sign flips of a permutation test; all of them where there are no more.
 FLIPS = 9_999
 # Flips worked out at a time, which bounds the memory.

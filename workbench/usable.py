@@ -6,7 +6,7 @@ a link that was mistyped, or made where there was other data, still opens.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from workbench.answer import ANSWERERS
 from workbench.ask import find_question
@@ -14,12 +14,21 @@ from workbench.build import KINDS
 from workbench.datasets.report import Dataset
 from workbench.datasets.store import SAMPLE, names
 from workbench.effects import EFFECTS
+from workbench.embedders import EMBEDDERS, MODIFIERS
 from workbench.priors import PRIORS, REPEATED
 from workbench.retrieve import RETRIEVERS
 from workbench.view import View
 from workbench.workspace import Workspace
 
-__all__ = ["dataset_names", "people_of", "priors_for", "usable", "usable_in"]
+__all__ = [
+    "dataset_names",
+    "embedders_held",
+    "people_of",
+    "priors_for",
+    "unknown",
+    "usable",
+    "usable_in",
+]
 
 NEED_A_KIND = ("centroid", "contrast")
 CONTROLS = ("other-user", "everyone", "shuffled")
@@ -28,6 +37,11 @@ CONTROLS = ("other-user", "everyone", "shuffled")
 def dataset_names(workspace: Workspace) -> list[str]:
     """The datasets that can be looked at: the bundled sample first, then the workspace's."""
     return [SAMPLE, *(name for name in names(workspace) if name != SAMPLE)]
+
+
+def embedders_held(workspace: Workspace) -> Iterator[str]:
+    """The embedders of the workspace's banks; nothing is read before the first is asked for."""
+    yield from (str(one["embedder"]) for one in workspace.manifests("banks").values())
 
 
 def priors_for(memories: Iterable[str]) -> list[str]:
@@ -43,8 +57,15 @@ def people_of(dataset: Dataset) -> list[tuple[str, str]]:
     return list(dict.fromkeys(pairs))
 
 
-def usable(view: View, datasets: Iterable[str]) -> tuple[View, list[str]]:
-    """The view with a default in place of each name that nothing here has, and remarks on them."""
+def usable(
+    view: View, datasets: Iterable[str], embedders: Iterable[str] = ()
+) -> tuple[View, list[str]]:
+    """The view with a default in place of each name that nothing here has, and remarks on them.
+
+    `embedders` are usable besides those that have a name: of the workspace's own banks, never
+    whatever a link says. A link would else make this machine fetch somebody's model, or open a
+    folder of its own.
+    """
     known = {
         "dataset": list(datasets),
         "memories": list(KINDS),
@@ -57,10 +78,13 @@ def usable(view: View, datasets: Iterable[str]) -> tuple[View, list[str]]:
         given = getattr(view, field)
         if given not in names_there:
             changes[field] = getattr(View(), field)
-            remarks.append(_unknown(field, given, changes[field]))
+            remarks.append(unknown(field, given, changes[field]))
     if not _is_prior(view.prior):
         changes["prior"] = View().prior
-        remarks.append(_unknown("prior", view.prior, changes["prior"]))
+        remarks.append(unknown("prior", view.prior, changes["prior"]))
+    if not _has_a_name(view.embedder) and view.embedder not in embedders:
+        changes["embedder"] = View().embedder
+        remarks.append(unknown("embedder", view.embedder, changes["embedder"]))
     return (view.but(**changes) if changes else view), remarks
 
 
@@ -76,20 +100,23 @@ def usable_in(view: View, dataset: Dataset) -> tuple[View, list[str]]:
     people = [pair for pair in pairs if view.user == pair[1] and view.scope in ("", pair[0])]
     if view.user and not people:
         changes |= {"user": "", "scope": ""}
-        remarks.append(_unknown("user", "/".join(filter(None, (view.scope, view.user))), ""))
+        remarks.append(unknown("user", "/".join(filter(None, (view.scope, view.user))), ""))
     elif view.user:
         changes["scope"] = people[0][0]
     elif view.scope and view.scope not in dict(pairs):
         changes["scope"] = ""
-        remarks.append(_unknown("scope", view.scope, ""))
+        remarks.append(unknown("scope", view.scope, ""))
     question = find_question(dataset, view.question) if view.question else None
     scope = changes.get("scope", view.scope)
     if question is not None and scope and question.scope != scope:
         changes |= {"user": "", "scope": question.scope}
         remarks.append(f"question {question.id} belongs to {question.scope}, which is shown")
+    if view.turn and not _is_said(dataset, scope, view.turn):
+        changes["turn"] = ""
+        remarks.append(unknown("turn", view.turn, ""))
     if view.category and view.category not in {q.category for q in dataset.questions}:
         changes["category"] = ""
-        remarks.append(_unknown("category", view.category, ""))
+        remarks.append(unknown("category", view.category, ""))
     if view.memories == "observations" and not dataset.observations:
         changes["memories"] = "turns"
         remarks.append(f"{dataset.name} brings no observations; turns is used")
@@ -98,6 +125,12 @@ def usable_in(view: View, dataset: Dataset) -> tuple[View, list[str]]:
         changes["prior"] = View().prior
         remarks.append(f"{dataset.name} brings no observations; prior {View().prior} is used")
     return (view.but(**changes) if changes else view), remarks
+
+
+def _has_a_name(embedder: str) -> bool:
+    """Whether an embedder is one of `EMBEDDERS`, with modifiers or without."""
+    name, *modifiers = embedder.split("+")
+    return name in EMBEDDERS and MODIFIERS.issuperset(modifiers)
 
 
 def _is_prior(name: str) -> bool:
@@ -109,6 +142,13 @@ def _is_prior(name: str) -> bool:
     return base in CONTROLS and inner in (*REPEATED[:2], *contrasts)
 
 
-def _unknown(field: str, given: str, used: str) -> str:
+def _is_said(dataset: Dataset, scope: str, turn: str) -> bool:
+    """Whether a scope ("" for any) has a turn."""
+    dialogues = (one for one in dataset.dialogues if scope in ("", one.scope))
+    return any(said.id == turn for one in dialogues for said in one.turns)
+
+
+def unknown(field: str, given: str, used: str) -> str:
+    """The remark on a value that nothing here has, and on what takes its place."""
     shown = given if len(given) <= 60 else given[:59] + "…"
     return f"{field} = {shown!r} is nothing that is here; {used or 'nothing'} is used"

@@ -15,9 +15,8 @@ import msgspec
 
 from workbench.errors import DataError
 from workbench.schema import Recipe, Record
-from workbench.workspace import write_atomically
 
-__all__ = ["View", "decode_view", "encode_view", "read_view", "view_of", "write_view"]
+__all__ = ["View", "decode_view", "encode_view", "read_view", "view_of"]
 
 # Longer values are no names of anything here, and would be echoed in a message.
 LONGEST = 2_000
@@ -126,13 +125,8 @@ def decode_view(data: bytes, name: str) -> tuple[View, list[str]]:
     return view_of(document)
 
 
-def write_view(view: View, path: Path) -> None:
-    """Save a view: JSON that `read_view`, the explorer and the notebooks open."""
-    write_atomically(path, encode_view(view))
-
-
 def encode_view(view: View) -> bytes:
-    """The content of such a file."""
+    """A view as a file's content, which `read_view`, the explorer and the notebooks open."""
     return msgspec.json.format(msgspec.json.encode(view.parameters()))
 
 

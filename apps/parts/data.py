@@ -15,7 +15,7 @@ from workbench.library import BankSet, open_banks
 from workbench.metrics import exclusion
 from workbench.prepare import sources_for
 from workbench.schema import Recipe
-from workbench.usable import dataset_names, usable, usable_in
+from workbench.usable import dataset_names, embedders_held, usable, usable_in
 from workbench.view import View
 from workbench.workspace import Workspace
 
@@ -47,7 +47,8 @@ def workspace() -> Workspace:
 
 def mend() -> None:
     """Replace what the session's view names and nothing here has, with a word on each."""
-    view, said = usable(state.current(), dataset_names(workspace()))
+    home = workspace()
+    view, said = usable(state.current(), dataset_names(home), embedders_held(home))
     view, more = usable_in(view, dataset(view.dataset))
     if view != state.current():
         state.change(**{name: getattr(view, name) for name in view.__struct_fields__})
@@ -111,8 +112,9 @@ def _key(view: View) -> Key:
 
 @st.cache_resource(max_entries=4, show_spinner=False)
 def _embedder(spec: str) -> SentenceEmbedder:
-    """Opened once: that its weights are the right ones is checked once."""
-    return open_embedder(spec)
+    """Opened once: that its weights are the right ones is checked once. Never fetched: an address
+    names it, and a gigabyte from another machine wants a command."""
+    return open_embedder(spec, fetch=False)
 
 
 @st.cache_resource(max_entries=8, show_spinner="Reading the data …")

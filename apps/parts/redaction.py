@@ -5,18 +5,31 @@ What is shown changes, never what is kept, searched or exported.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache, partial
 from typing import Any
 
-import numpy as np
 import streamlit as st
 
 from parts import data, state
+from reward_model import collect, profile_store
 from reward_model.known_names import Known, find_forms, forms, normal
+from reward_model.store import comparison_sets, open_comparisons
 from workbench.usable import people_of
 
-__all__ = ["FURTHER", "MISSES", "ON", "hidden", "hidden_names", "hiding", "inside", "masked", "on"]
+__all__ = [
+    "FURTHER",
+    "MISSES",
+    "ON",
+    "hidden",
+    "hidden_names",
+    "hiding",
+    "inside",
+    "labels",
+    "masked",
+    "on",
+]
 
 ON, FURTHER = "hide-names", "hide-names-too"
 
@@ -50,12 +63,28 @@ def hiding() -> Callable[[str], str]:
     return partial(masked, names=hidden_names()) if on() else lambda text: text
 
 
+def labels(names: Iterable[str]) -> Callable[[str], str]:
+    """`hiding` for the options of one choice, each with a label of its own: two people whose names
+    are written alike ("Ana", "ana") would be one choice, and the wrong one is chosen."""
+    hide, seen, told = hiding(), Counter[str](), {}
+    for name in names:
+        label = hide(name)
+        seen[label] += 1
+        told[name] = label if seen[label] == 1 else f"{label} ({seen[label]})"
+    return lambda name: told.get(name, hide(name))
+
+
 def hidden_names() -> tuple[str, ...]:
-    """The names that are hidden: everybody who speaks in the data set that is looked at, the
-    participant who is, and those that were listed besides."""
+    """The names that are hidden: everybody who speaks in the data set that is looked at, every
+    participant who judges or keeps memories here, and those that were listed besides."""
     view = state.current()
     further = [name.strip() for name in str(state.kept(FURTHER)).split(",")]
-    names = (*_people(view.dataset, data.version(view.dataset)), view.participant, *further)
+    names = (
+        *_people(view.dataset, data.version(view.dataset)),
+        *_participants(view.judgments),
+        view.participant,
+        *further,
+    )
     return tuple(dict.fromkeys(name for name in names if name and name.casefold() not in ROLES))
 
 
@@ -81,7 +110,8 @@ def inside(figure: Any, names: tuple[str, ...], key: str = "") -> Any:
         return {name: inside(one, names, name) for name, one in figure.items()}
     if isinstance(figure, list | tuple):
         return [inside(one, names, key) for one in figure]
-    if isinstance(figure, np.ndarray) and figure.dtype.kind in "OU":
+    kind = getattr(getattr(figure, "dtype", None), "kind", "")
+    if kind in ("O", "U"):  # an array of words, as plotly keeps columns
         return [inside(one, names, key) for one in figure.tolist()]
     return figure
 
@@ -98,3 +128,17 @@ def _wanted(names: tuple[str, ...]) -> tuple[tuple[Any, ...], dict[str, int]]:
 @st.cache_resource(max_entries=16, show_spinner=False)
 def _people(dataset: str, version: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(person for _, person in people_of(data.dataset(dataset))))
+
+
+def _participants(judgments: str) -> tuple[str, ...]:
+    """Those with memories, those of all collections, and those of the set that is looked at."""
+    home = data.workspace()
+    known = comparison_sets(home)
+    judges = _judges(judgments, known[judgments]["content"]) if judgments in known else ()
+    return (*profile_store.drafts(home), *collect.everybody(home), *judges)
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _judges(name: str, content: str) -> tuple[str, ...]:
+    found = open_comparisons(data.workspace(), name).comparisons
+    return tuple(dict.fromkeys(one.participant for one in found))

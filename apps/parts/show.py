@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from parts.redaction import hidden, hiding
 from workbench import escaped as inert
 from workbench.errors import WorkbenchError
 from workbench.theme import CAPTION, template, visible
+from workbench.usable import unknown
 
 __all__ = [
     "MARK",
@@ -27,12 +29,19 @@ __all__ = [
     "marked",
     "mode",
     "plain",
+    "settled",
     "text",
     "trouble",
 ]
 
 STYLE = Path(__file__).with_name("style.css")
 MARK = "★"  # beside whatever holds evidence
+# Escapes are gone when Streamlit makes links of addresses, icons of `:material/lock:`, and other
+# characters of `->`, `--` and `>=`. A joiner, which is not seen, keeps it from recognising them.
+JOINER = "\N{WORD JOINER}"
+REWRITTEN = re.compile(
+    r"(?<=:)(?=[/+\w])(?!\d)|(?=@)|(?<=@)|(?<=www)(?=\.)|(?<=[-<>=~])(?=[-<>=~])", re.I
+)
 
 
 def chrome() -> None:
@@ -102,6 +111,17 @@ def _on_the_page(drawn: go.Figure) -> go.Figure:
     return go.Figure(spec)
 
 
+def settled(field: str, options: Sequence[str]) -> None:
+    """Where a field of the view is none of what a page has, the first is looked at; with a word
+    on it where an address said so."""
+    given = getattr(state.current(), field)
+    if given in options:
+        return
+    if given and state.taken():
+        st.warning(plain(f"In the address: {unknown(field, given, options[0])}"))
+    state.change(**{field: options[0]})
+
+
 def empty(message: str, command: str) -> None:
     """Nothing to show yet: why, and the command that makes it."""
     st.info(plain(message))
@@ -115,6 +135,7 @@ def trouble(error: WorkbenchError) -> None:
 
 def plain(said: str) -> str:
     """Data for an element that reads Markdown (labels, options, captions): on one line, every
-    character that means something escaped."""
+    character that means something escaped, and what is read after escapes kept apart."""
     special = "\\`*_{}[]()<>#+-.!|~$:&"
-    return "".join(f"\\{char}" if char in special else char for char in visible(hidden(said)))
+    apart = REWRITTEN.sub(JOINER, visible(hidden(said)))
+    return "".join(f"\\{char}" if char in special else char for char in apart)

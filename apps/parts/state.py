@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,15 +25,19 @@ __all__ = [
     "change",
     "current",
     "end",
+    "forget",
     "go",
     "hold",
     "keep",
     "kept",
+    "kept_among",
     "kept_as",
+    "mine",
     "read_only",
     "remark",
     "remarks",
     "take_file",
+    "taken",
 ]
 
 VIEW, WRITTEN, REMARKS = "_view", "_written", "_remarks"
@@ -41,6 +45,7 @@ KEPT = "_kept"
 # Set while the view is newer than the address: a person's click came before the browser heard of
 # the address that the click before it made.
 CHANGED, PAGE = "_changed", "_page_wanted"
+TAKEN = "_taken"  # this run's view comes from an address or a file
 
 
 def begin() -> str | None:
@@ -67,6 +72,7 @@ def end(page: str) -> None:
     st.session_state[WRITTEN] = shown
     st.session_state.pop(CHANGED, None)
     st.session_state.pop(PAGE, None)
+    st.session_state.pop(TAKEN, None)
     if dict(st.query_params) != shown:
         st.query_params.from_dict(shown)
 
@@ -87,6 +93,12 @@ def remarks() -> list[str]:
     """What could not be used of this run's address or saved view."""
     found: list[str] = st.session_state.get(REMARKS, [])
     return found
+
+
+def taken() -> bool:
+    """Whether this run's view comes from an address or a file: what is wrong in it is a mistake,
+    and not what the page before was about."""
+    return bool(st.session_state.get(TAKEN))
 
 
 def remark(said: list[str]) -> None:
@@ -132,6 +144,30 @@ def kept_as(name: str, default: Any = "") -> dict[str, Any]:
     return {"key": key, "on_change": lambda: keep(name, st.session_state[key])}
 
 
+def mine(who: str, name: str = "") -> str:
+    """The name of a kept value that is one participant's alone: whoever comes next to the same
+    session finds another one, and `forget(mine(who))` drops them all."""
+    return f"of {who!r}: {name}"
+
+
+def forget(beginning: str) -> None:
+    """Drop the kept values whose names begin so, and what their widgets hold of them."""
+    held = st.session_state.get(KEPT, {})
+    st.session_state[KEPT] = {
+        name: value for name, value in held.items() if not name.startswith(beginning)
+    }
+    for key in [str(key) for key in st.session_state]:
+        if key.startswith((f"_kept_{beginning}", beginning)):
+            del st.session_state[key]
+
+
+def kept_among(name: str, options: Collection[Any], default: Any) -> dict[str, Any]:
+    """The same for a choice among options: one that is gone gives way to the default."""
+    if kept(name, default) not in options:
+        keep(name, default)
+    return kept_as(name, default)
+
+
 def hold(key: str, value: Any) -> None:
     """Give a widget its value. One that has it already is left alone: whatever is written goes to
     the browser, and would undo what a quick hand has done there meanwhile."""
@@ -147,6 +183,7 @@ def take_file(content: bytes, name: str) -> None:
         view, said = current(), [str(error)]
     st.session_state[VIEW], st.session_state[REMARKS] = view, said
     st.session_state[CHANGED], st.session_state[PAGE] = True, view.page
+    st.session_state[TAKEN] = True
 
 
 def go(page: str) -> None:
@@ -170,6 +207,7 @@ def _first(address: Mapping[str, str]) -> str | None:
         return None
     try:
         st.session_state[VIEW], st.session_state[REMARKS] = read_view(Path(path))
+        st.session_state[TAKEN] = True
     except WorkbenchError as error:
         st.session_state[REMARKS] = [str(error)]
     if current().page:
@@ -181,6 +219,7 @@ def _take(address: Mapping[str, str]) -> None:
     page = current().page
     view, said = view_of(address)
     st.session_state[VIEW], st.session_state[REMARKS] = view.but(page=page), said
+    st.session_state[TAKEN] = True
 
 
 def _given() -> argparse.Namespace:

@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from parts import data, show, state
+from parts import data, notes, redaction, show, state
 from reward_model import collect
 from reward_model.collection import Card, Collection
 from reward_model.schema import Judgment
@@ -45,10 +45,14 @@ def page() -> None:
     elif home.read_only:
         _progress(collect.open_collection(home, *place))
         st.info("Read-only: the pairs are not shown and nothing can be judged here.")
+    elif redaction.on():
+        # An answer with its names replaced is another answer than the one that is judged.
+        st.info(
+            "Names are hidden on this screen, which would change the answers to be judged. To go "
+            "on, show them again on the page *About the data*."
+        )
     else:
         _judging(place, collect.open_collection(home, *place))
-    st.divider()
-    study.researcher()
 
 
 def _choose(names: list[str]) -> Place | None:
@@ -65,13 +69,16 @@ def _choose(names: list[str]) -> Place | None:
     if named not in people:
         if named:
             st.warning(show.plain(f"{named!r} takes no part in this collection."))
+            # Who withdrew elsewhere leaves no card and no note here either.
+            state.forget(_held((view.collection, named)))
+            notes.drop(view.collection, named)
         # Never somebody else in their place, not even where there is only one.
         state.change(participant="")
-    options = ["", *people]
+    options, hide = ["", *people], redaction.labels(people)
     right.selectbox(
         "You are",
         options,
-        format_func=lambda one: one or "choose your name or code …",
+        format_func=lambda one: hide(one) if one else "choose your name or code …",
         **state.bound("participant"),
     )
     view = state.current()
@@ -148,21 +155,21 @@ def _judge(place: Place, card: Card, judgment: Judgment) -> None:
         return
     collection = collect.open_collection(data.workspace(), *place)
     try:
-        collection.judge(card.item, card.token, judgment, _notes().get((*place, card.item), ""))
+        collection.judge(card.item, card.token, judgment, notes.note_of((*place, card.item)))
     except WorkbenchError as error:
         state.keep("judged-said", f"Not counted: {show.plain(str(error))}")
     else:
-        _notes().pop((*place, card.item), None)
+        notes.write((*place, card.item), "")
     state.keep(_held(place), None)
 
 
 def _note(place: Place, card: Card) -> None:
     """A note on the pair, kept while it is half written, through page changes and reloads."""
     key, own = f"note-{card.token}", (*place, card.item)
-    st.session_state[key] = _notes().get(own, "")
+    st.session_state[key] = notes.note_of(own)
 
     def written() -> None:
-        _notes()[own] = st.session_state[key]
+        notes.write(own, st.session_state[key])
 
     st.text_area(
         "Why? (optional; saved with your judgment)",
@@ -195,7 +202,7 @@ def _undone(place: Place, row: Any) -> None:
     except WorkbenchError as error:
         state.keep("judged-said", f"Not taken back: {show.plain(str(error))}")
         return
-    _notes()[(*place, row.item)] = row.note
+    notes.write((*place, row.item), row.note)
     state.keep(_held(place), None)
 
 
@@ -219,11 +226,4 @@ def _nothing() -> None:
 
 
 def _held(place: Place) -> str:
-    return f"card-{place[0]}/{place[1]}"
-
-
-@st.cache_resource(show_spinner=False)
-def _notes() -> dict[tuple[str, str, str], str]:
-    """Half-written notes by collection, participant and item. They belong to the process and not to
-    a session, so that a reloaded page still has them; a saved judgment takes its note along."""
-    return {}
+    return state.mine(place[1], f"card {place[0]}")

@@ -88,12 +88,10 @@ def _row(who: str, entry: Entry) -> None:
             st.html(f'<div class="quiet">{show.escaped(" · ".join([*marks, entry.where]))}</div>')
             for flag in entry.flags:
                 st.html(f'<div class="flag">⚑ {show.escaped(flag)}</div>')
-        if state.read_only():
-            return
-        doing = state.kept("entry-doing", ("", ""))
-        if doing == (who, f"edit {entry.id}"):
+        doing = state.kept(state.mine(who, "entry-doing"))
+        if doing == f"edit {entry.id}":
             _edit(who, entry)
-        elif doing == (who, f"delete {entry.id}"):
+        elif doing == f"delete {entry.id}":
             _delete(who, entry)
         else:
             _offer(who, entry, buttons)
@@ -117,40 +115,42 @@ def _edit(who: str, entry: Entry) -> None:
         f"New text of {entry.id}",
         max_chars=LONGEST,
         label_visibility="collapsed",
-        **state.kept_as("entry-text"),
+        **state.kept_as(state.mine(who, "entry-text")),
     )
     first, second = st.columns(2)
     first.button("Save the text", type="primary", on_click=_saved, args=(who, entry))
-    second.button("Leave it as it was", on_click=_begin, args=("", "", entry))
-    if trouble := state.kept("entry-trouble"):
+    second.button("Leave it as it was", on_click=_begin, args=(who, "", entry))
+    if trouble := state.kept(state.mine(who, "entry-trouble")):
         st.error(show.plain(trouble))
 
 
 def _delete(who: str, entry: Entry) -> None:
     first, second = st.columns(2)
     first.button("Delete it for good", type="primary", on_click=_deleted, args=(who, entry))
-    second.button("Keep it", on_click=_begin, args=("", "", entry))
+    second.button("Keep it", on_click=_begin, args=(who, "", entry))
 
 
 def _begin(who: str, what: str, entry: Entry) -> None:
     """Open an entry's row for something, or close it."""
-    state.keep("entry-doing", (who, f"{what} {entry.id}" if what else ""))
-    state.keep("entry-text", entry.text)
-    state.keep("entry-trouble", "")
+    state.forget(state.mine(who, "entry-"))
+    if what:
+        state.keep(state.mine(who, "entry-doing"), f"{what} {entry.id}")
+        state.keep(state.mine(who, "entry-text"), entry.text)
 
 
 def _saved(who: str, entry: Entry) -> None:
+    text = state.kept(state.mine(who, "entry-text"))
     try:
-        profile_store.edit_entry(data.workspace(), who, entry.id, state.kept("entry-text"))
+        profile_store.edit_entry(data.workspace(), who, entry.id, text)
     except WorkbenchError as error:
-        state.keep("entry-trouble", str(error))
+        state.keep(state.mine(who, "entry-trouble"), str(error))
         return
-    _begin("", "", entry)
+    _begin(who, "", entry)
 
 
 def _deleted(who: str, entry: Entry) -> None:
     try:
         profile_store.delete_entries(data.workspace(), who, [entry.id])
     except WorkbenchError as error:
-        state.keep("memories-said", show.plain(str(error)))
-    _begin("", "", entry)
+        state.keep("memories-trouble", str(error))
+    _begin(who, "", entry)

@@ -98,15 +98,12 @@ def choose_evaluation(chosen: ComparisonSet) -> Evaluated | None:
     """
     known = ready.evaluations_of(data.workspace(), chosen)
     if not known:
-        run = _first(chosen)
-        if run is None:
+        if _first(chosen) is None:
             return None
         known = ready.evaluations_of(data.workspace(), chosen)
-        state.change(run=run)
-    if state.current().run not in known:
-        # None yet, another page's, or one of other judgments: the newest of the whole rubric.
-        whole = [run for run, one in known.items() if one["identity"]["plan"]["features"] is None]
-        state.change(run=(whole or list(known))[-1])
+    # None yet, another page's, or one of other judgments: the newest of the whole rubric.
+    whole = [run for run, one in known.items() if one["identity"]["plan"]["features"] is None]
+    show.settled("run", [(whole or list(known))[-1], *known])
     if len(known) > 1:
         st.selectbox(
             "Evaluation",

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime
 
 import streamlit as st
 
-from parts import data, show, state
+from parts import data, redaction, show, state
 from reward_model import profile_store
 from reward_model.profile_draft import Draft
 from views import entries, profile
@@ -25,27 +25,35 @@ def page() -> None:
     st.title("My memories")
     st.markdown(WHAT)
     home = data.workspace()
+    # Before anybody is chosen: what was said to one participant is not said to the next.
+    _said()
     who = _who()
     if not who:
         st.info("Type a name or a code that stands for you, and press Enter.")
         return
     known = profile_store.drafts(home)
     draft = profile_store.open_draft(home, who) if who in known else Draft(participant=who)
-    if said := state.kept("memories-said"):
-        st.success(said)
-        state.keep("memories-said", "")
-    if home.read_only:
-        st.caption("Read-only: memories can be read here, not entered, changed or deleted.")
     _state(draft)
-    if not home.read_only:
-        profile.brought(who, draft)
-        _events(who)
+    if home.read_only:
+        st.caption("Read-only: how much there is of everybody is shown, and no text of theirs.")
+        return
+    profile.brought(who, draft)
+    _events(who)
     if draft.entries:
         entries.listed(who, draft)
-    if not home.read_only and draft.entries:
         _confirm(who, draft)
-        _discard(who)
+        _discard(who, draft)
     _log(draft)
+
+
+def _said() -> None:
+    """What the last click did, or why it did nothing; once."""
+    if said := state.kept("memories-said"):
+        st.success(said)
+    if trouble := state.kept("memories-trouble"):
+        st.warning(show.plain(trouble))
+    for name in ("memories-said", "memories-trouble"):
+        state.keep(name, "")
 
 
 def _who() -> str:
@@ -53,16 +61,21 @@ def _who() -> str:
     known = list(profile_store.drafts(data.workspace()))
     named = state.current().participant
     options = list(dict.fromkeys([*known, *([named] if named else [])]))
-    key = "_bound_participant"
-    arguments = state.bound("participant")
-    st.session_state[key] = named or None
+    key = "_whose"
+    state.hold(key, named or None)
+
+    def changed() -> None:
+        state.change(participant=(st.session_state[key] or "").strip())
+
     st.selectbox(
         "Your name or code",
         options,
+        format_func=redaction.labels(options),
         accept_new_options=not state.read_only(),
         placeholder="Type a name or code, such as P07",
         help="A code is better than a name: it is written beside everything that is kept.",
-        **arguments,
+        key=key,
+        on_change=changed,
     )
     return state.current().participant.strip()
 
@@ -83,6 +96,7 @@ def _state(draft: Draft) -> None:
 
 def _events(who: str) -> None:
     """What happened lately, typed in."""
+    text = state.mine(who, "events-text")
     with st.expander("2. Add what happened lately"):
         st.markdown(
             "One event a line, about thirty are enough. A day in front is understood "
@@ -93,31 +107,31 @@ def _events(who: str) -> None:
             height=140,
             max_chars=LONGEST,
             placeholder="Last Friday: tried the new climbing hall, and liked it.",
-            **state.kept_as("events-text"),
+            **state.kept_as(text),
         )
-        st.date_input("Written on", **state.kept_as("events-day", _today()))
+        st.date_input("Written on", **state.kept_as(state.mine(who, "events-day"), _today()))
         st.button(
             "Add them",
             type="primary",
-            disabled=not state.kept("events-text").strip(),
+            disabled=not state.kept(text).strip(),
             on_click=_add,
             args=(who,),
         )
-        if trouble := state.kept("events-trouble"):
+        if trouble := state.kept(state.mine(who, "events-trouble")):
             st.error(show.plain(trouble))
 
 
 def _add(who: str) -> None:
-    day = state.kept("events-day", _today())
-    home = data.workspace()
+    text, trouble = state.mine(who, "events-text"), state.mine(who, "events-trouble")
+    day = state.kept(state.mine(who, "events-day"), _today())
     try:
-        draft = profile_store.add_events(home, who, state.kept("events-text"), day)
+        draft = profile_store.add_events(data.workspace(), who, state.kept(text), day)
     except WorkbenchError as error:
-        state.keep("events-trouble", str(error))
+        state.keep(trouble, str(error))
         return
     number = sum(entry.kind == "event" for entry in draft.entries)
-    state.keep("events-trouble", "")
-    state.keep("events-text", "")
+    state.keep(trouble, "")
+    state.keep(text, "")
     state.keep("memories-said", f"Added: there are {number} events now.")
 
 
@@ -131,36 +145,39 @@ def _confirm(who: str, draft: Draft) -> None:
     flagged = sum(bool(entry.flags) for entry in draft.entries)
     if flagged:
         st.warning(f"{flagged} entries are still flagged. Edit or delete them, or leave them.")
+    # Of this draft as it is shown: an entry more, and nobody has read them all.
+    read = state.mine(who, f"memories-read {draft.content}")
     st.checkbox(
         "I have read them all, and may be shown answers that use them",
-        **state.kept_as("memories-read", False),
+        **state.kept_as(read, False),
     )
     st.button(
         "Agree",
         type="primary",
-        disabled=not state.kept("memories-read", False) or not draft.memories,
+        disabled=not state.kept(read, False) or not draft.memories,
         on_click=_agreed,
-        args=(who,),
+        args=(who, draft.content),
     )
 
 
-def _agreed(who: str) -> None:
+def _agreed(who: str, shown: str) -> None:
     try:
-        profile_store.confirm(data.workspace(), who)
+        profile_store.confirm(data.workspace(), who, shown)
     except WorkbenchError as error:
-        state.keep("memories-said", show.plain(str(error)))
-    state.keep("memories-read", False)
+        state.keep("memories-trouble", str(error))
+    state.forget(state.mine(who, "memories-read"))
 
 
-def _discard(who: str) -> None:
+def _discard(who: str, draft: Draft) -> None:
+    sure = state.mine(who, f"memories-sure {draft.content}")
     with st.expander("Delete everything of mine"):
         st.checkbox(
             "Delete my profile, my events and my agreement, for good",
-            **state.kept_as("memories-sure", False),
+            **state.kept_as(sure, False),
         )
         st.button(
             "Delete all",
-            disabled=not state.kept("memories-sure", False),
+            disabled=not state.kept(sure, False),
             on_click=_gone,
             args=(who,),
         )
@@ -168,8 +185,7 @@ def _discard(who: str) -> None:
 
 def _gone(who: str) -> None:
     profile_store.discard_draft(data.workspace(), who)
-    state.keep("memories-sure", False)
-    state.keep("profile-found", ("", ()))
+    state.forget(state.mine(who))
     state.keep("memories-said", "Everything was deleted.")
     state.change(participant="")
 

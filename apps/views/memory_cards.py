@@ -21,6 +21,7 @@ __all__ = ["browse", "cards", "listing", "matching", "table"]
 ROWS = 15  # cards to a page
 CUT = 400  # characters of a memory that are shown
 KEPT_SOURCES = 6
+OWN, EVERYBODY = "own", "everybody"
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
@@ -46,14 +47,20 @@ def browse(frame: pl.DataFrame, user: str) -> None:
     """Filters over all memories of a scope, and a page of what is left."""
     first, second, third = st.columns([1, 1, 2], vertical_alignment="bottom")
     layer = first.selectbox(
-        "Layer", ["", *LAYERS], format_func=lambda one: one or "all layers", key="_layer"
+        "Layer",
+        ["", *LAYERS],
+        format_func=lambda one: one or "all layers",
+        **state.kept_as("memory-layer"),
     )
     hide = show.hiding()
     whose = second.selectbox(
-        "Whose", [user, ""], format_func=lambda one: hide(one) or "everybody’s", key="_whose"
+        "Whose",
+        [OWN, EVERYBODY],
+        format_func=lambda one: hide(user) if one == OWN else "everybody’s",
+        **state.kept_as("memory-whose", OWN),
     )
-    words = third.text_input("Search the memories", key="_memory_words")
-    cards("browse", matching(frame, layer or "", whose or "", words or ""))
+    words = third.text_input("Search the memories", **state.kept_as("memory-words"))
+    cards("browse", matching(frame, layer or "", user if whose == OWN else "", words or ""))
 
 
 def cards(key: str, frame: pl.DataFrame) -> None:
@@ -62,9 +69,9 @@ def cards(key: str, frame: pl.DataFrame) -> None:
     st.caption(f"{len(frame):,} memories")
     page = 1
     if pages > 1:
-        kept = f"_cards_{key}"
-        state.hold(kept, min(st.session_state.get(kept, 1), pages))
-        page = st.number_input(f"Page, of {pages:,}", 1, pages, step=1, key=kept)
+        kept = f"cards-page {key}"
+        state.keep(kept, min(int(state.kept(kept, 1)), pages))
+        page = st.number_input(f"Page, of {pages:,}", 1, pages, step=1, **state.kept_as(kept, 1))
     rows = frame.slice((page - 1) * ROWS, ROWS)
     listing(rows, _dimensions)
     _opening(key, rows)

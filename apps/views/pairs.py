@@ -9,6 +9,8 @@ import polars as pl
 import streamlit as st
 
 from parts import data, show, state
+from reward_model.calibration import choice
+from reward_model.evaluate import predictions_of
 from reward_model.figures import contribution_waterfall, model_passport
 from reward_model.fitting import explain_comparison
 from reward_model.ready import offline_scorer
@@ -118,10 +120,10 @@ def _scored(one: Evaluated, pair: Pair) -> None:
                 "with features scored by offline, then choose that evaluation above."
             )
         )
-    better = "with" if told["logit"] > 0 else "without"
+    likely = told["probability"]
     st.markdown(
-        f"The answer **{better} memories** would be preferred: probability "
-        f"**{max(told['probability'], 1 - told['probability']):.0%}**, log odds "
+        f"**{PREFERRED[choice(likely)].capitalize()}** would be preferred: probability "
+        f"**{max(likely, 1 - likely):.0%}**, log odds "
         f"{told['logit']:+.2f} for the one with memories."
     )
     show.figure(contribution_waterfall(told, model_passport(model.file_)), "own_waterfall", WIDE)
@@ -172,13 +174,16 @@ def _choose(found: pl.DataFrame) -> dict[str, dict[str, Any]]:
     wanted = state.kept("outcome", "all") or "all"
     rows = found if wanted == "all" else found.filter(pl.col("outcome") == wanted)
     options = {row["comparison"]: row for row in rows.iter_rows(named=True)}
+    hide = show.hiding()
     if options:
-        if state.current().comparison not in options:
+        if state.current().comparison in set(found["comparison"]) - set(options):
+            # It is here, and its outcome is another one than is asked for: no mistake.
             state.change(comparison=next(iter(options)))
+        show.settled("comparison", list(options))
         right.selectbox(
             f"Pair ({len(options):,}, the surest first)",
             list(options),
-            format_func=lambda one: _label(options[one]),
+            format_func=lambda one: hide(_label(options[one])),
             help="Predictions are those for held-out participants. Type to search.",
             **state.bound("comparison"),
         )
@@ -230,18 +235,4 @@ def _by_id(one: Evaluated) -> dict[str, Comparison]:
 
 @st.cache_resource(max_entries=8, show_spinner=False)
 def _predictions(run: str) -> pl.DataFrame:
-    """What was predicted of everybody held out, the surest first, and how it came out."""
-    path = data.workspace().folder("runs", run) / "predictions.parquet"
-    frame = pl.read_parquet(path)
-    memory = pl.col("full") > 0.5
-    outcome = (
-        pl.when(pl.col("prefers_memory").is_null())
-        .then(pl.lit("undecided"))
-        .when(memory == pl.col("prefers_memory"))
-        .then(pl.lit("right"))
-        .otherwise(pl.lit("wrong"))
-    )
-    sure = (pl.col("full") - 0.5).abs()
-    return frame.with_columns(outcome=outcome, sure=sure).sort(
-        "sure", "comparison", descending=[True, False]
-    )
+    return predictions_of(data.workspace(), run)

@@ -11,6 +11,7 @@ import streamlit as st
 
 from parts import show
 from parts.show import literal
+from workbench.effects import effect_on
 
 __all__ = ["evidence_lines", "side_by_side", "summary"]
 
@@ -25,6 +26,9 @@ PARTS = {
     "speaker": "speaker",
     "lent": "lent",
 }
+
+# What an effect is called here, and the class that colours it.
+VERDICTS = {"helped": "helps", "hurt": "hurts", "unchanged": "same"}
 
 
 def side_by_side(asked: Mapping[str, Any]) -> None:
@@ -49,12 +53,9 @@ def summary(asked: Mapping[str, Any], k: int) -> tuple[str, str]:
     places = asked["places"]
     if not places:
         return "", "No evidence is marked for this question: nothing tells a right memory."
-    had, has = (
-        sum(place[name] is not None and place[name] <= k for place in places)
-        for name in ("without", "with")
-    )
+    effect, had, has = effect_on(places, k)
     n = len(places)
-    verdict = "same" if had == has else "helps" if has > had else "hurts"
+    verdict = VERDICTS[effect]
     begins = {
         "same": "The profile makes no difference to what is found here",
         "helps": "The profile helps here",

@@ -25,8 +25,9 @@ person?) are weighed, and the sum says how likely the answer with memories is pr
 COEFFICIENTS = """
 Each mark is the **weight** of a feature, in log odds per standard deviation: +0.7 doubles the odds
 that the answer with memories is preferred when the feature is one standard deviation larger. The
-whiskers hold 95 % of what other participants like these would give; where they cross zero, even the
-sign is open. Hollow marks are the paper’s weights on its own, unpublished data: a reference.
+whiskers are made so that 95 of 100 such intervals hold the value that ever more participants would
+give; where they cross zero, even the sign is open. Hollow marks are the paper’s weights on its own,
+unpublished data: a reference.
 """
 ACCURACY = """
 How often the model names the preferred answer, for **people it never saw**: it learns from four
@@ -70,8 +71,7 @@ def page() -> None:
     if one is None:
         return
     names = list(SECTIONS)
-    if state.current().section not in names:
-        state.change(section=names[0])
+    show.settled("section", names)
     st.segmented_control("Show", names, format_func=str.capitalize, **state.bound("section"))
     # What was cleared is the first again.
     SECTIONS.get(state.current().section or names[0], _coefficients)(one)

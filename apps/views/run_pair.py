@@ -13,7 +13,7 @@ from parts import data, exports, show, state
 from parts.show import literal
 from views import run_table
 from workbench.ask import find_question
-from workbench.contrasts import by_category, by_question, comparable
+from workbench.contrasts import by_category, by_question, comparable, won_by
 from workbench.datasets.store import SAMPLE
 from workbench.figures.differences import category_differences
 from workbench.report import Findings, csv_text, main_measure
@@ -22,7 +22,7 @@ from workbench.run_list import apart
 from workbench.runs import Run
 from workbench.usable import dataset_names
 
-__all__ = ["compared", "kept_pairs", "totals"]
+__all__ = ["compared", "totals"]
 
 WHAT = """
 Both runs answered **the same questions**, so they are compared question by question: **a − b**
@@ -34,7 +34,6 @@ random. Many looks make small p cheap, so p is *corrected* (Holm) for the number
 ROWS = 12
 MEASURE, SIDE, PAGE = "pair-measure", "pair-side", "pair-page"
 SIDES = {"": "all that differ", "a": "a is better", "b": "b is better", "same": "the same"}
-EQUAL = 1e-12
 # The settings that the Retrieval page can take over from a run.
 KNOBS = ("memories", "embedder", "retriever", "prior", "lam", "k", "boost")
 
@@ -52,8 +51,7 @@ def compared(known: Mapping[str, Any]) -> None:
             f"workbench recall {known[a.id]['dataset'] or SAMPLE} --prior facts --lam 0.8",
         )
         return
-    if state.current().against not in others:
-        state.change(against=others[0])
+    show.settled("against", others)
     st.selectbox(
         "Compare with",
         others,
@@ -111,18 +109,11 @@ def _p(p: float) -> str:
 
 def totals(pairs: pl.DataFrame) -> str:
     """How many questions each side wins, in a sentence."""
-    won = {side: len(kept_pairs(pairs, side)) for side in ("a", "b", "same")}
+    won = {side: len(won_by(pairs, side)) for side in ("a", "b", "same")}
     return (
         f"a is better on {won['a']:,} questions, b on {won['b']:,}; on {won['same']:,} they do "
         "equally well."
     )
-
-
-def kept_pairs(pairs: pl.DataFrame, side: str) -> pl.DataFrame:
-    """The rows of `by_question` that a side ("" for all that differ, a, b, same) has."""
-    gap = pl.col("difference")
-    wanted = {"": gap.abs() > EQUAL, "a": gap > EQUAL, "b": gap < -EQUAL}
-    return pairs.filter(wanted.get(side, gap.abs() <= EQUAL))
 
 
 def _by_question(a: Run, pairs: pl.DataFrame, measure: str) -> None:
@@ -132,10 +123,10 @@ def _by_question(a: Run, pairs: pl.DataFrame, measure: str) -> None:
     left.segmented_control(
         "Questions",
         list(SIDES),
-        format_func=lambda side: f"{SIDES[side]} {len(kept_pairs(pairs, side)):,}",
+        format_func=lambda side: f"{SIDES[side]} {len(won_by(pairs, side)):,}",
         **state.kept_as(SIDE),
     )
-    kept = kept_pairs(pairs, state.kept(SIDE) or "")
+    kept = won_by(pairs, state.kept(SIDE) or "")
     if not len(kept):
         st.info("No question of this kind.")
         return
@@ -171,11 +162,12 @@ def _texts(run: Run, questions: list[str]) -> dict[str, str]:
 def _open(a: Run, questions: list[str], texts: dict[str, str]) -> None:
     left, right = st.columns([4, 1], vertical_alignment="bottom")
     hide = show.hiding()
+    named = [one for one in questions if one in texts]
     chosen = left.selectbox(
         "Look at a question of this page",
-        [one for one in questions if one in texts],
+        named,
         format_func=lambda one: hide(f"{texts[one][:120]} · {one}"),
-        key="_pair_question",
+        **state.kept_among("pair-question", named, named[0]),
     )
     if right.button("Open in Retrieval", width="stretch"):
         recipe = a.manifest["identity"].get("recipe") or {}

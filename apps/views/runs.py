@@ -65,8 +65,7 @@ def page() -> None:
         **state.bound("run", against=""),
     )
     names = list(SECTIONS)
-    if state.current().section not in names:
-        state.change(section=names[0])
+    show.settled("section", names)
     st.segmented_control("Show", names, format_func=str.capitalize, **state.bound("section"))
     SECTIONS.get(state.current().section or names[0], _one)(known)
 

@@ -1,4 +1,4 @@
-"""For whoever runs a study: plans for participants, how far they are, and their judgments out."""
+"""Study: for whoever runs one: plans for participants, how far they are, their judgments out."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import polars as pl
 import streamlit as st
 
-from parts import data, show, state
+from parts import data, notes, redaction, show, state
 from reward_model import collect
 from reward_model.agreement import retest_agreement
 from reward_model.collection_plan import PlanOptions
-from reward_model.quality import quality_filter
+from reward_model.quality import attention_checks, quality_filter
 from reward_model.ready import practice_pairs
 from reward_model.schema import Comparison
 from reward_model.screening import ScreeningRules, screen
@@ -21,8 +21,12 @@ from workbench.embedders import open_embedder
 from workbench.errors import WorkbenchError
 from workbench.vector_cache import VectorCache
 
-__all__ = ["practise", "researcher"]
+__all__ = ["page", "practise"]
 
+WHAT = """
+For whoever runs a study, and not for participants while they judge: setting up collections,
+attention checks, agreement, export. Participants judge on the page *Annotate*.
+"""
 PRACTICE, ME = "practice", "me"
 MASKED = "collection, de-identified"  # as `collect.export_deidentified` names the source
 
@@ -38,16 +42,9 @@ def practise() -> None:
     state.change(collection=PRACTICE, participant=ME)
 
 
-def researcher() -> None:
-    """Everything that a participant need not see, behind a switch."""
-    st.toggle(
-        "For whoever runs the study",
-        help="Setting up collections, attention checks, agreement, export. Not for participants "
-        "while they judge.",
-        **state.kept_as("researcher", False),
-    )
-    if not state.kept("researcher", False):
-        return
+def page() -> None:
+    st.title("Study")
+    st.markdown(WHAT)
     if said := state.kept("study-said"):
         st.info(show.plain(said))
         state.keep("study-said", "")
@@ -56,12 +53,24 @@ def researcher() -> None:
         st.caption("Read-only: collections can be looked at, not started, exported or deleted.")
     else:
         _start()
-    name = state.current().collection
-    if name in collect.collections(home):
+    known = list(collect.collections(home))
+    if known:
+        name = _choose(known)
         _state(name)
-        if not home.read_only:
-            _export(name)
-            _withdraw(name)
+    if known and not home.read_only:
+        _export(name)
+        _withdraw(name)
+
+
+def _choose(known: list[str]) -> str:
+    """The collection that is looked at; the first where the address names none that is here."""
+    named = state.current().collection
+    if named not in known:
+        if named:
+            st.warning(show.plain(f"There is no collection named {named!r} here."))
+        state.change(collection=known[0], participant="")
+    st.selectbox("Collection", known, **state.bound("collection", participant=""))
+    return state.current().collection
 
 
 def _start() -> None:
@@ -145,19 +154,19 @@ def _waiting(comparisons: Sequence[Comparison]) -> list[Comparison]:
 def _state(name: str) -> None:
     """How far everybody is, and how the judgments look so far."""
     st.subheader("How far it is")
+    hide = show.hiding()
     rows = [
-        {"participant": who, "pairs": one.items, "judged": one.judged, "left": one.left}
-        | {"taken back or changed": one.changed}
+        {"participant": hide(who), "pairs": one.items, "judged": one.judged}
+        | {"left": one.left, "taken back or changed": one.changed}
         for who, one in collect.participants(data.workspace(), name).items()
     ]
     st.dataframe(pl.DataFrame(rows), hide_index=True)
     found = collect.collected(data.workspace(), name).comparisons
-    checks = [one for one in found if one.attention is not None]
-    passed = sum(one.chosen == one.attention for one in checks)
+    checks = attention_checks(found)
     counts = quality_filter(found).counts
     dropped = [f"{n} {why}" for why, n in counts.items() if n and why != "kept"]
     st.markdown(
-        f"- Attention checks passed: **{passed} of {len(checks)}** answered\n"
+        f"- Attention checks passed: **{checks.passed} of {checks.answered}** answered\n"
         f"- The quality rules would keep **{counts['kept']} of {len(found)}** judgments"
         f" ({', '.join(dropped) or 'nothing dropped'})\n"
         f"- {_retest(found)}"
@@ -226,13 +235,16 @@ def _withdraw(name: str) -> None:
         people = list(collect.participants(data.workspace(), name))
         if state.kept("study-who") not in people:
             state.keep("study-who", people[0])
-        st.selectbox("Who", people, **state.kept_as("study-who"))
+        sure = state.mine(who := state.kept("study-who"), f"withdraw {name}")
+        named = redaction.labels(people)
+        st.selectbox("Who", people, format_func=named, **state.kept_as("study-who"))
         st.checkbox(
             "Delete their plan and all their judgments in this collection, for good",
-            **state.kept_as("study-sure", False),
+            **state.kept_as(sure, False),
         )
-        if st.button("Delete", disabled=not state.kept("study-sure", False)):
-            collect.discard(data.workspace(), name, state.kept("study-who"))
-            state.keep("study-sure", False)
+        if st.button("Delete", disabled=not state.kept(sure, False)):
+            collect.discard(data.workspace(), name, who)
+            notes.drop(name, who)
+            state.forget(state.mine(who))
             state.change(participant="")
             st.rerun()

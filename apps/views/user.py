@@ -39,8 +39,7 @@ def page() -> None:
         st.info("This data set has no people: nobody speaks in it.")
         return
     sections = list(SECTIONS)
-    if view.section not in sections:
-        state.change(section=sections[0])
+    show.settled("section", sections)
     st.segmented_control(
         "Show", sections, format_func=str.capitalize, **state.bound("section", turn="")
     )
@@ -106,7 +105,7 @@ def _memories(view: View) -> None:
 def _map(view: View) -> None:
     """The memories in two dimensions, and what lies nearest to one of them."""
     banks = data.banks(view)
-    everybody = st.toggle("Everybody in this conversation", value=True)
+    everybody = st.toggle("Everybody in this conversation", **state.kept_as("map-everybody", True))
     made = memory_map(banks, view.scope, None if everybody else view.user)
     if not len(made.points):
         st.info("A map needs three memories at least.")
@@ -121,7 +120,7 @@ def _map(view: View) -> None:
         format_func=lambda one: hide(f"{named[one][:120]} · {one}"),
         index=None,
         placeholder="choose a memory to see its neighbours",
-        key=f"_near_{view.dataset}_{view.scope}",
+        **state.kept_among(f"near {view.dataset} {view.scope}", [None, *named], None),
     )
     near = neighbours(banks, view.scope, chosen) if chosen else None
     drawn = map_of_memories(
@@ -177,7 +176,9 @@ def _own(own: pl.DataFrame, view: View) -> None:
         format_func=lambda one: hide(
             f"{texts[one]['effect']} {texts[one]['change']:+.0%}: {texts[one]['text']} · {one}"
         ),
-        key=f"_changed_{view.dataset}_{view.scope}_{view.user}",
+        **state.kept_among(
+            f"changed {view.dataset} {view.scope} {view.user}", texts, next(iter(texts))
+        ),
     )
     if second.button("Open in Retrieval", width="stretch"):
         state.change(question=picked, turn="")

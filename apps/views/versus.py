@@ -38,9 +38,9 @@ def compared(one: Evaluated) -> None:
     if st.session_state.pop("_same", False):
         st.info("That evaluation is the one that is shown already.")
     if not others:
+        show.settled("against", [""])
         return
-    if state.current().against not in others:
-        state.change(against=others[0])
+    show.settled("against", others)
     st.selectbox(
         "Compare with",
         others,

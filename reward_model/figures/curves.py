@@ -67,7 +67,7 @@ def reliability_diagram(
 
     `rows` have `bin_lo, bin_hi, mean_p, share, lo, hi, n`; the area of a mark is proportional to
     its n. `quality` adds Brier score and calibration error to the subtitle: `brier,
-    brier_interval, ece, ece_interval, ece_if_calibrated`.
+    brier_interval, ece, ece_if_calibrated` (`mean, lo, hi`).
     """
     figure = opened(
         passport,
@@ -144,14 +144,14 @@ def _bin(one: Mapping[str, Any]) -> str:
 
 
 def _quality(quality: Mapping[str, Any]) -> str:
-    """ "Brier score 0.210 [0.190, 0.231]; calibration error 0.040 (0.031 if calibrated)"."""
+    """ "Brier score 0.210 [0.190, 0.231]; calibration error 0.040 (0.020–0.050 if calibrated)"."""
     said = []
-    for name, title in (("brier", "Brier score"), ("ece", "calibration error")):
-        if quality.get(name) is None:
-            continue
-        lo, hi = quality.get(f"{name}_interval") or (None, None)
+    if quality.get("brier") is not None:
+        lo, hi = quality.get("brier_interval") or (None, None)
         ends = "" if lo is None or hi is None else f" [{lo:.3f}, {hi:.3f}]"
-        said.append(f"{title} {quality[name]:.3f}{ends}")
-    if quality.get("ece_if_calibrated") is not None:
-        said[-1] += f" ({quality['ece_if_calibrated']:.3f} by chance alone)"
+        said.append(f"Brier score {quality['brier']:.3f}{ends}")
+    if quality.get("ece") is not None:
+        chance = quality.get("ece_if_calibrated")
+        span = f" ({chance['lo']:.3f}–{chance['hi']:.3f} if calibrated)" if chance else ""
+        said.append(f"calibration error {quality['ece']:.3f}{span}")
     return "; ".join(said)

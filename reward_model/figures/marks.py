@@ -9,14 +9,26 @@ from typing import Any
 import plotly.graph_objects as go
 
 from workbench.figures.drawing import estimate
-from workbench.theme import NEUTRAL
+from workbench.theme import NEUTRAL, TOP
 
-__all__ = ["HOLLOW", "Look", "Rows", "dots", "hollow", "remark", "rows_axis", "whiskers"]
+__all__ = [
+    "HOLLOW",
+    "Look",
+    "Rows",
+    "dots",
+    "hollow",
+    "legend_above",
+    "remark",
+    "rows_axis",
+    "whiskers",
+]
 
 Rows = Sequence[Mapping[str, Any]]
 Look = tuple[str, str, str]  # name, colour, shape
 
-LEGEND = {"orientation": "h", "y": 1, "yanchor": "bottom", "x": 0, "xanchor": "left"}
+# Below one another: a line of them would break on a narrow page, and grow into the titles.
+LEGEND = {"orientation": "v", "y": 1, "yanchor": "bottom", "x": 0, "xanchor": "left"}
+LEGEND_LINE = 20  # pixels
 HOLLOW = "paper (its own data)"
 
 
@@ -90,7 +102,7 @@ def whiskers(rows: Rows) -> dict[str, object]:
 
 
 def rows_axis(figure: go.Figure, names: Sequence[str]) -> None:
-    """Name the rows of y, the first on top; the legend above them, where there is one."""
+    """Name the rows of y, the first on top, and the legend above them."""
     figure.update_yaxes(
         tickvals=list(range(len(names))),
         ticktext=list(names),
@@ -99,4 +111,16 @@ def rows_axis(figure: go.Figure, names: Sequence[str]) -> None:
         ticklabelstandoff=8,
     )
     longest = max((len(html.unescape(name)) for name in names), default=0)
-    figure.update_layout(showlegend=True, legend=LEGEND, margin_l=40 + 7 * longest, margin_t=104)
+    figure.update_layout(margin_l=40 + 7 * longest)
+    legend_above(figure)
+
+
+def legend_above(figure: go.Figure) -> None:
+    """The legend of all traces so far between titles and plot, which keeps its height."""
+    entries = sum(bool(one.name) and one.showlegend is not False for one in figure.data)
+    figure.update_layout(
+        showlegend=True,
+        legend=LEGEND,
+        margin_t=TOP + LEGEND_LINE * max(entries, 1),
+        height=figure.layout.height + LEGEND_LINE * max(entries - 1, 0),
+    )

@@ -57,7 +57,7 @@ def coefficient_dots(
         if one["beta"] is None:
             remark(figure, one["at"], "not determined by these data")
     rows_axis(figure, [_named(one["feature"]) for one in drawn])
-    figure.update_xaxes(tickformat="+.2f")
+    figure.update_xaxes(tickformat=".2f")
     said = " ".join(f"{note.rstrip('.')}." for note in notes)
     shrunken = "" if cost is None else " The penalty draws all of them towards 0."
     return signed(

@@ -8,6 +8,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
+from reward_model.figures.marks import legend_above
 from reward_model.figures.origin import ComparisonPassport, opened
 from reward_model.rubric import RUBRIC
 from workbench.figures.drawing import NAME_WIDTH, signed
@@ -52,6 +53,7 @@ def contribution_waterfall(explained: Mapping[str, Any], passport: ComparisonPas
     for name, colour in about:
         mark = {"color": faded(colour, 0.5), "line": {"color": colour, "width": 1.5}}
         figure.add_bar(x=[None], y=[None], name=name, marker=mark, showlegend=True)
+    legend_above(figure)
     caption = (
         "One pair, so no interval. Each bar is a coefficient times a feature’s distance from the "
         "training mean, in standard deviations; bars to the right favour the memory response."
@@ -136,12 +138,9 @@ def _axes(figure: go.Figure, names: list[str]) -> None:
     ends = [one for trace in figure.data for one in (trace.x or ()) if trace.type == "scatter"]
     low, high = min([0.0, *ends]), max([0.0, *ends])
     room = 0.12 * (high - low) or 0.5
-    figure.update_xaxes(range=[low - room, high + room], tickformat="+.1f")
+    figure.update_xaxes(range=[low - room, high + room], tickformat=".1f")
     longest = max(len(html.unescape(name)) for name in names)
     figure.update_layout(
-        showlegend=True,
-        legend={"orientation": "h", "y": 1, "yanchor": "bottom", "x": 0, "xanchor": "left"},
         margin_l=40 + 7 * longest,
-        margin_t=104,
         barmode="overlay",
     )

@@ -33,6 +33,7 @@ PAGES = {
     "reward": {},
     "memories": {},
     "annotate": {},
+    "study": {},
     "runs": {"section": "compare two"},
     "about": {},
 }

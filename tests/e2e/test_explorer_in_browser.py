@@ -166,30 +166,6 @@ def test_a_view_is_saved_and_opened_again(browser: Any, address: str, tmp_path: 
 
 
 @pytest.mark.parametrize("where", ["retrieval", "user"])
-def test_pages_have_no_barrier_of_ours(browser: Any, address: str, where: str) -> None:
-    """WCAG A and AA by axe, in both modes; what the framework itself breaks is listed here."""
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
-    page = opened(browser, address, where).page
-    for mode in ("light", "dark"):
-        page.emulate_media(color_scheme=mode)
-        settled(page)
-        page.wait_for_timeout(500)  # elements fade in
-        found = axe.Axe().run(page, options={"runOnly": RULES})
-        ours = [
-            (mode, one["id"], node["html"][:200], node.get("failureSummary"))
-            for one in found.response["violations"]
-            for node in one["nodes"]
-            if one["id"] not in FRAMEWORK
-        ]
-        assert ours == []
-
-
-RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]
-# Rules that Streamlit's own elements break, whatever an app does.
-FRAMEWORK: set[str] = set()
-
-
-@pytest.mark.parametrize("where", ["retrieval", "user"])
 def test_a_narrow_window_scrolls_figures_not_the_page(
     browser: Any, address: str, where: str
 ) -> None:

@@ -12,6 +12,7 @@ from workbench.cli import (
     evaluate,
     house,
     interfaces,
+    judge,
     model,
     report,
     retrieval,
@@ -52,6 +53,7 @@ datasets.register(app)
 retrieval.register(app)
 score.register(app)
 evaluate.register(app)
+judge.register(app)
 compare.register(app)
 sweep.register(app)
 report.register(app)

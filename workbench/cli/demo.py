@@ -8,7 +8,8 @@ from typing import Any
 import typer
 
 from workbench.cli.command import command
-from workbench.cli.output import Output, table
+from workbench.cli.output import Output, shown, table
+from workbench.errors import UsageError
 
 __all__ = ["register"]
 
@@ -24,7 +25,10 @@ def demo(out: Output) -> None:
 
     with out.progress() as progress:
         report = run_demo(out.workspace, out.seed, progress)
-        report["reward"] = reward_demo(out.workspace, out.seed)
+        try:
+            report["reward"] = reward_demo(out.workspace, out.seed)
+        except UsageError as error:  # people's judgments have the name: they stay
+            report["reward"] = {"skipped": str(error)}
     out.data(report, _demo)
 
 
@@ -45,6 +49,9 @@ def _demo(report: dict[str, Any]) -> Iterator[Any]:
     yield from lambda_report(report["sweep"])
     yield f"\nThe report of this sweep, one file for any browser: {report['report']}"
     yield "\nThe reward model: do people prefer responses that use their memories?"
-    yield from fit_report(report["reward"])
+    if "skipped" in report["reward"]:
+        yield f"left out: {shown(report['reward']['skipped'])}"
+    else:
+        yield from fit_report(report["reward"])
     yield "\nNext (after `source .venv/bin/activate`, if you came by `make demo`):"
     yield from (f"  {line}" for line in report["next"])

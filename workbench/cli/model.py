@@ -79,7 +79,13 @@ def check(out: Output, llm: Llm = None) -> None:
 
 def _listed(report: dict[str, Any]) -> Iterator[Any]:
     rows = [
-        [m["name"], m["what"], m["licence"], f"{m['download_bytes'] / 1e6:.0f} MB", m["here"]]
+        [
+            m["name"],
+            m["what"],
+            m["licence"],
+            f"{m['download_bytes'] / 1e6:.0f} MB",
+            "yes" if m["here"] else "no",
+        ]
         for m in report["models"]
     ]
     yield table("", ["name", "model", "licence", "download", "here"], rows)

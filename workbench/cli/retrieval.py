@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
-from workbench.cli.command import Jobs, Scheduler, command, numbers
+from workbench.cli.command import Jobs, Llm, Scheduler, command, numbers
 from workbench.cli.output import Output, shown, table
 from workbench.errors import UsageError
 from workbench.schema import Recipe
@@ -17,6 +17,12 @@ from workbench.schema import Recipe
 __all__ = ["rankings", "register", "span"]
 
 Name = Annotated[str, typer.Argument(help="Name of the dataset.")]
+User = Annotated[
+    str | None, typer.Option(help="PERSON or SCOPE/PERSON: whose memories and profile.")
+]
+Answerer = Annotated[
+    str, typer.Option(help="Answer from each ranking: extractive, or llm: a language model.")
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -56,26 +62,33 @@ def ask(
     question: Annotated[str, typer.Argument(help="A question, or the id of one (`c1/0`).")],
     recipe: Recipe,
     out: Output,
-    user: Annotated[
-        str | None, typer.Option(help="PERSON or SCOPE/PERSON: whose memories and profile.")
-    ] = None,
+    user: User = None,
+    answerer: Answerer = "",
+    llm: Llm = None,
 ) -> None:
     """Rank memories for one question, without and with the profile prior, side by side."""
-    from workbench.ask import ask as ask_banks
-    from workbench.ask import find_asker
+    from workbench.answer_one import answer_both
+    from workbench.ask import asking, find_asker, told
+    from workbench.chat_models import open_llm
     from workbench.datasets import load_dataset
     from workbench.library import open_banks
     from workbench.prepare import sources_for
-    from workbench.retrieve import check_recipe
+    from workbench.run_plan import LLM_ANSWERER, check
 
-    check_recipe(recipe)
+    check(recipe, answerer or "extractive")
+    model = open_llm(llm, out.workspace) if answerer == LLM_ANSWERER else None
     # Bytes of the shell that are no text arrive as halves of characters, which no model takes.
     text = question.encode("utf-8", "replace").decode("utf-8")
     find_asker(load_dataset(out.workspace, name), text, user)  # before anything is built
     with out.progress() as progress:
         banks = open_banks(out.workspace, name, recipe.memories, recipe.embedder, progress)
         sources = sources_for(out.workspace, banks, recipe, progress)
-    out.data(ask_banks(banks, text, recipe, user, sources), rankings)
+    one = asking(banks, text, recipe, user, sources)
+    report = told(one)
+    if answerer:
+        answers = answer_both(one, answerer, model)
+        report["answers"] = {name: msgspec.to_builtins(said) for name, said in answers.items()}
+    out.data(report, rankings)
 
 
 def recall(
@@ -137,6 +150,8 @@ def rankings(report: dict[str, Any]) -> Iterator[Any]:
     ]
     titles = ["", "without the prior (λ = 1)", f"prior {recipe['prior']}, λ = {recipe['lam']:g}"]
     yield table("", titles, rows)
+    for name, said in report.get("answers", {}).items():
+        yield f"answer {name} the prior: {shown(said['text'], 200)}"
     if report["evidence"] is not None:
         yield f"* holds evidence ({', '.join(report['evidence']) or 'the question has none'})"
 
@@ -180,6 +195,7 @@ def _recall_report(report: dict[str, Any]) -> Iterator[Any]:
     if "agreement_with_exact" in report:
         share = _number(report["agreement_with_exact"])
         yield f"the approximate top K holds {share} of the exact one"
+    yield f"run {report['run']}"
 
 
 def _number(value: float | None) -> str:

@@ -190,8 +190,9 @@ def lambda_report(report: dict[str, Any]) -> Iterator[Any]:
     for k in ks:
         best, (low, high) = report["best"][k], report["plateau"][k]
         test, harmed = report["test_vs_query_only"][k], report["harmed"][k]
+        plateau = f"plateau {low:g} to {high:g}" if low < high else "no plateau"
         yield (
-            f"@{k}: best λ = {best['lam']:g} ({best['recall']:.4f}), plateau {low:g} to {high:g}; "
+            f"@{k}: best λ = {best['lam']:g} ({best['recall']:.4f}), {plateau}; "
             f"λ = {test['lam']:g} against query only: {_signed(test)}, "
             f"p = {test['p']:.2g} (for all λ tried: {test['p_bonferroni']:.2g}); "
             f"worse for {harmed['questions']:.1%} of questions and {harmed['users']:.0%} of "

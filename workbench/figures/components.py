@@ -102,7 +102,7 @@ def rank_split(frame: pl.DataFrame, passport: Passport) -> go.Figure:
             at += 1
         at += 0.6
     far = 1.7 * max(1, *map(abs, moves))
-    figure.update_xaxes(range=[-far, far], zeroline=True, tickformat="+d")
+    figure.update_xaxes(range=[-far, far], zeroline=True, tickformat="d")
     figure.update_yaxes(
         range=[at - 0.4, -0.7],
         tickvals=list(names),

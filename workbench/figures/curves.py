@@ -24,7 +24,8 @@ def lambda_sensitivity(
     """Evidence recall@k against the weight of the query (SPEC A.3, A.9.3).
 
     `frame` has `lam, k, mean, lo, hi`, and `series` where several priors are compared. The dotted
-    line is query-only retrieval (λ = 1); `plateau`, its lowest and highest λ, is shaded.
+    line is query-only retrieval (λ = 1); `plateau`, its lowest and highest λ, is shaded
+    where it has more than the best.
     """
     at_k = frame.filter(pl.col("k") == k).sort("lam", maintain_order=True)
     figure = axes(
@@ -42,7 +43,9 @@ def lambda_sensitivity(
     labelled(figure, labels, shown)
     marked(figure, PAPER_LAMBDA, f"the paper’s λ = {PAPER_LAMBDA}")
     said = f"{bands(passport)} Dotted: query only. Dashed: the best λ of the paper, a reference."
-    if plateau is not None:
+    if plateau is not None and plateau[0] == plateau[1]:
+        said += " No other λ is shown to be less than a point below the best: there is no plateau."
+    elif plateau is not None:
         _shade(figure, plateau)
         said += (
             f" Shaded: the plateau, λ = {plateau[0]:g} to {plateau[1]:g}, whose settings are "

@@ -69,7 +69,7 @@ def _axes(figure: go.Figure, frame: pl.DataFrame, rows: list[dict[str, Any]]) ->
     )
     width = max((len(html.unescape(label)) for label in labels), default=0)
     ends = span(frame.rename({"difference": "mean"}).select("mean", "lo", "hi"), 0.0)
-    figure.update_xaxes(range=ends, tickformat="+.3~f")
+    figure.update_xaxes(range=ends, tickformat=".3~f")
     figure.update_layout(margin_l=32 + 7 * width, margin_r=200)
 
 

@@ -57,7 +57,7 @@ def gain_by_user(
     )
     _rows_axis(figure, drawn, names)
     if rows:
-        figure.update_xaxes(range=span(frame, 0.0), tickformat="+.2f")
+        figure.update_xaxes(range=span(frame, 0.0), tickformat=".2f")
     return signed(figure, "gain_by_user", _said(frame, len(drawn), passport), passport)
 
 

@@ -7,7 +7,7 @@ its own is shown as its measures with intervals.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import plotly.graph_objects as go
 import polars as pl
@@ -115,25 +115,7 @@ def _recall(workspace: Workspace, run: Run, passport: Passport) -> Found:
 
 def _comparison(run: Run, other: Run, passport: Passport) -> Found:
     """Two runs over the questions that both measured, as `workbench compare` does it."""
-    told = compare(run, other, seed=passport.seed)
-    tests = pl.DataFrame(
-        [
-            {
-                "metric": name,
-                "a": one["a"],
-                "b": one["b"],
-                "difference": one["difference"],
-                "lo": one["interval"][0],
-                "hi": one["interval"][1],
-                "p": one["p"],
-                "p_holm": one["p_holm"],
-                "n": one["n"],
-            }
-            for name, one in told["measures"].items()
-        ],
-        schema_overrides={"lo": pl.Float64, "hi": pl.Float64},
-        infer_schema_length=None,
-    )
+    tests = _tests(compare(run, other, seed=passport.seed)["measures"])
     drawn = {}
     curve = at_cutoffs(tests).filter(pl.col("measure") == "recall")
     if len(curve) > 1:
@@ -155,6 +137,19 @@ def _comparison(run: Run, other: Run, passport: Passport) -> Found:
     by = f"{favourite} by category, a − b; Holm over the categories"
     tables = [Table("differences", title, tests), Table("categories", by, parts)]
     return Found(lead, tables, drawn)
+
+
+def _tests(measures: dict[str, dict[str, Any]]) -> pl.DataFrame:
+    """A row a measure of what `compare` returns."""
+    rows = [
+        {"metric": name, "a": one["a"], "b": one["b"], "difference": one["difference"]}
+        | {"lo": one["interval"][0], "hi": one["interval"][1]}
+        | {key: one[key] for key in ("p", "p_holm", "n")}
+        for name, one in measures.items()
+    ]
+    # A bound may be unknown in every row.
+    kinds = {"lo": pl.Float64, "hi": pl.Float64}
+    return pl.DataFrame(rows, schema_overrides=kinds, infer_schema_length=None)
 
 
 def main_measure(measures: Sequence[str]) -> str:

@@ -108,7 +108,7 @@ def _choice(told: dict[str, Any], k: str) -> dict[str, Any]:
         "k": int(k),
         "best_lam": told["best"][k]["lam"],
         "recall": told["best"][k]["recall"],
-        "plateau": f"{low:g}–{high:g}",
+        "plateau": f"{low:g}–{high:g}" if low < high else "none",
         "tested_lam": test["lam"],
         "difference": test["difference"],
         "lo": test["interval"][0],

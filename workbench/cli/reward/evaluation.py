@@ -8,8 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
-from workbench.cli.command import command
+from workbench.cli.command import PARTIAL, Llm, command
 from workbench.cli.output import Output, shown, table
+from workbench.cli.reward.asking import induced, induced_lines, judged, model_asked
 from workbench.cli.reward.judgments import Name, interval, synthetic
 from workbench.cli.reward.models import (
     Features,
@@ -42,28 +43,58 @@ def evaluate(
         str | None,
         typer.Option(help="Folder or hub id of a sequence classifier to run as a baseline."),
     ] = None,
+    judge: Annotated[
+        bool,
+        typer.Option("--judge", help="Ask a language model whom it would prefer, as a baseline."),
+    ] = False,
+    induce: Annotated[
+        bool,
+        typer.Option(
+            "--induce", help="Also with a rubric induced by a language model in each fold."
+        ),
+    ] = False,
+    llm: Llm = None,
 ) -> None:
     """Accuracy on participants that the model never saw, by the paper's protocol.
 
     Five folds of participants, ten shuffles, C chosen inside; memory-only, response-only and
-    length-only beside it; baselines; calibration; coefficients.
+    length-only beside it; baselines; calibration; coefficients. --judge asks directly and with the
+    rubric, in one order and both. --induce makes one shuffle only, since each costs many calls.
     """
+    plan = plan_of(strengths, features, out.seed, repeats=repeats, folds=folds)
+    model = model_asked(out, llm, judge, induce)
+    told = _run(out, name, (scorer, plan), (classifier, model, judge, induce))
+    if model is not None:
+        told |= {"usage": model.usage.record}
+        lost = any(row["failed"] for row in told["baselines"])
+        out.exit_code = PARTIAL if lost else out.exit_code
+    out.data(told, evaluated)
+
+
+def _run(
+    out: Output, name: str, how: tuple[str | None, Any], others: tuple[str | None, Any, bool, bool]
+) -> dict[str, Any]:
+    """The evaluation with all that is asked for beside it, kept as a run."""
     from reward_model.baselines import baseline_rows, rule_baselines
     from reward_model.evaluate import evaluate, save_evaluation
     from reward_model.material import gather
     from reward_model.scores import load_scores
     from reward_model.store import open_comparisons
 
+    (scorer, plan), (classifier, model, judge, induce) = how, others
     chosen = open_comparisons(out.workspace, name)
-    plan = plan_of(strengths, features, out.seed, repeats=repeats, folds=folds)
     scores = load_scores(out.workspace, chosen.content, scorer)
     with out.progress() as progress:
         found = evaluate(chosen, scores, plan, progress)
         fitted = gather(chosen, scores, plan).fitted
         results = rule_baselines(chosen, scores, plan) + _classified(fitted, classifier)
+        if judge:
+            results += judged(fitted, model, progress)
+        if induce:
+            results.append(induced(out, model, (chosen, scores, plan), progress))
         rows = baseline_rows(fitted, results)
         run = save_evaluation(out.workspace, found, rows)
-    out.data({"run": run, **found.document, "baselines": rows}, evaluated)
+    return {"run": run, **found.document, "baselines": rows}
 
 
 def _classified(fitted: Any, classifier: str | None) -> list[Any]:
@@ -93,7 +124,7 @@ def export(
     to: Annotated[
         Path,
         typer.Option(
-            help="File to write. A run: html, csv, tex, json, png. A set: jsonl, csv, parquet."
+            help="File to write. A run: html, csv, tex, json, png, svg. A set: jsonl, csv, parquet."
         ),
     ],
     out: Output,
@@ -155,6 +186,7 @@ def evaluated(told: dict[str, Any]) -> Iterator[Any]:
     )
     rows = [_baseline(row) for row in told["baselines"]]
     yield table("baselines", ["", "accuracy", "n", "paper"], rows)
+    yield from induced_lines(told["baselines"])
     yield from map(shown, told["notes"])
     yield f"run {told['run']}; report: workbench reward export {told['run']} --to report.html"
 

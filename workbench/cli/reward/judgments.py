@@ -58,7 +58,7 @@ def simulate(
     """Make synthetic judgments with known weights (the paper's coefficients), and their features.
 
     For demonstration, teaching and testing; marked as synthetic wherever they appear. They replace
-    what the name holds.
+    synthetic ones of the same name, and never people's.
     """
     from reward_model.simulate import SimulationOptions
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from workbench.cli.command import command
+from workbench.cli.command import Llm, command
 from workbench.cli.output import Output, shown, table
 from workbench.cli.reward.judgments import Name, interval, synthetic
 from workbench.errors import DataError, UsageError
@@ -80,13 +80,14 @@ def explain(
         Path | None,
         typer.Option(
             help="A pair of your own instead: JSON with query, memories, with_memory, "
-            "without_memory. Scored by the offline scorer."
+            "without_memory. Scored offline, or with --llm by that model."
         ),
     ] = None,
     other_scorer: Annotated[
         bool,
         typer.Option("--other-scorer", help="Score it although the model had another scorer."),
     ] = False,
+    llm: Llm = None,
 ) -> None:
     """Why the model has the log odds that it has for one pair: the sum, part by part."""
     from reward_model.models import open_model
@@ -94,8 +95,10 @@ def explain(
     fitted = open_model(out.workspace, model)
     if (comparison is None) == (pair is None):
         raise UsageError("name a comparison, or a file with --pair; one of them")
+    if llm is not None and pair is None:
+        raise UsageError("--llm scores a pair of --pair; a comparison has its scores already")
     if pair is not None:
-        told = _of_file(out, fitted, pair, other_scorer)
+        told = _of_file(out, fitted, (pair, llm), other_scorer)
     else:
         told = _of_set(out, fitted, str(comparison), of, scorer)
     out.data(told, explained)
@@ -115,25 +118,36 @@ def _of_set(out: Output, model: Any, comparison: str, of: str | None, scorer: st
     return explain_comparison(model, chosen, scores, comparison)
 
 
-def _of_file(out: Output, model: Any, path: Path, other_scorer: bool) -> Any:
+def _of_file(out: Output, model: Any, given_by: tuple[Path, str | None], other_scorer: bool) -> Any:
     import msgspec
 
-    from reward_model.offline import OfflineScorer
     from reward_model.reward import MemoryReward
     from reward_model.schema import Pair
-    from workbench.embedders import open_embedder
-    from workbench.vector_cache import VectorCache
 
+    path, llm = given_by
     try:
         given = msgspec.json.decode(path.read_bytes(), type=Pair)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
         raise DataError(f"{path}: no pair can be read from it ({error})") from error
-    embedder = model.file_.origin.scorer.get("embedder", "minilm")
-    cache = VectorCache(out.workspace.folder("cache"), out.workspace.read_only)
-    scorer = OfflineScorer(open_embedder(embedder), cache)
+    scorer = _scorer(out, model.file_.origin.scorer, llm)
     reward = MemoryReward(model, scorer, other_scorer=other_scorer)
     document: dict[str, Any] = msgspec.to_builtins(reward.explain(given))
     return document | {"scorer": scorer.identity, "file": str(path)}
+
+
+def _scorer(out: Output, origin: dict[str, Any], llm: str | None) -> Any:
+    """The offline scorer; or the language model, where one is named or graded for the model."""
+    if llm is not None or origin.get("name") == "judge":
+        from reward_model.judge_scorer import JudgeScorer
+        from workbench.chat_models import open_llm
+
+        return JudgeScorer(open_llm(llm, out.workspace))
+    from reward_model.offline import OfflineScorer
+    from workbench.embedders import open_embedder
+    from workbench.vector_cache import VectorCache
+
+    cache = VectorCache(out.workspace.folder("cache"), out.workspace.read_only)
+    return OfflineScorer(open_embedder(origin.get("embedder", "minilm")), cache)
 
 
 def plan_of(strengths: str, features: str | None, seed: int, **others: Any) -> Any:

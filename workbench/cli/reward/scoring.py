@@ -7,10 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from workbench.cli.command import command
+from workbench.cli.command import PARTIAL, Llm, command
 from workbench.cli.output import Output, shown, table
 from workbench.cli.reward.judgments import Name, interval, synthetic
-from workbench.errors import UsageError
+from workbench.errors import ModelError, UsageError
 
 __all__ = ["register"]
 
@@ -69,37 +69,82 @@ def tables(name: Name, out: Output) -> None:
 def features(
     name: Name,
     out: Output,
-    scorer: Annotated[str, typer.Option(help="Who scores: offline (rules and an embedder).")] = (
-        "offline"
-    ),
+    scorer: Annotated[
+        str,
+        typer.Option(help="Who scores: offline (rules and an embedder), judge (a language model)."),
+    ] = "offline",
     embedder: Annotated[str, typer.Option(help="The offline scorer's embedder.")] = "minilm",
+    llm: Llm = None,
 ) -> None:
-    """Score the twelve features of every comparison, and keep them with the scorer's identity."""
-    from reward_model.offline import OfflineScorer
+    """Score the twelve features of every comparison, and keep them with the scorer's identity.
+
+    The judge is asked each feature in both orders. Exit code 3 where some replies cannot be used
+    (they are counted), 5 where none can.
+    """
     from reward_model.scores import save_scores, score_comparisons
     from reward_model.store import open_comparisons
-    from workbench.embedders import open_embedder
-    from workbench.vector_cache import VectorCache
 
-    if scorer != "offline":
-        raise UsageError(f"there is no scorer {scorer!r}; there is: offline")
-    chosen = open_comparisons(out.workspace, name)
+    if scorer not in SCORERS:
+        raise UsageError(f"there is no scorer {scorer!r}; there is: {', '.join(SCORERS)}")
+    if llm is not None and scorer != "judge":
+        raise UsageError("--llm names the model of --scorer judge; no other scorer asks one")
     with out.progress() as progress:
-        cache = VectorCache(out.workspace.folder("cache"), out.workspace.read_only)
-        made = OfflineScorer(open_embedder(embedder), cache, lambda d, n: progress("reading", d, n))
+        made = SCORERS[scorer](out, embedder if scorer == "offline" else llm, progress)
+        chosen = open_comparisons(out.workspace, name)
         scores = score_comparisons(chosen, made)
+    if scorer == "judge":
+        _refuse_unread(scores)
+        out.exit_code = PARTIAL if scores.failed else out.exit_code
     told = {
         "name": name,
         "synthetic": chosen.synthetic,
         "scores": save_scores(out.workspace, scores),
         "scorer": scores.scorer,
-        "n": scores.frame.height,
-        "missing": {key: scores.frame[key].null_count() for key in scores.frame.columns[1:]},
-        "failed": dict(scores.failed),
-        "mean": {key: scores.frame[key].mean() for key in scores.frame.columns[1:]},
-        "deviation": {key: scores.frame[key].std() for key in scores.frame.columns[1:]},
+        "usage": made.llm.usage.record if scorer == "judge" else None,
+        **_described(scores),
     }
     out.data(told, _scored)
+
+
+def _offline(out: Output, embedder: str, progress: Any) -> Any:
+    from reward_model.offline import OfflineScorer
+    from workbench.embedders import open_embedder
+    from workbench.vector_cache import VectorCache
+
+    cache = VectorCache(out.workspace.folder("cache"), out.workspace.read_only)
+    return OfflineScorer(open_embedder(embedder), cache, lambda d, n: progress("reading", d, n))
+
+
+def _judge(out: Output, llm: str | None, progress: Any) -> Any:
+    from reward_model.judge_scorer import JudgeScorer
+    from workbench.chat_models import open_llm
+
+    model = open_llm(llm, out.workspace)
+    return JudgeScorer(model, lambda done, n: progress("features", done, n))
+
+
+SCORERS: dict[str, Any] = {"offline": _offline, "judge": _judge}
+
+
+def _refuse_unread(scores: Any) -> None:
+    """Scores without one grade of the model are none, whatever the counted features say."""
+    from reward_model.rubric import SCORED
+
+    if all(scores.frame[key].null_count() == scores.frame.height for key in SCORED):
+        told = ", ".join(f"{n} × {reason}" for reason, n in scores.failed.items())
+        raise ModelError(f"the model graded nothing: {told}")
+
+
+def _described(scores: Any) -> dict[str, Any]:
+    """Every feature's mean, deviation and missing values, and why they are missing."""
+    frame, keys = scores.frame, scores.frame.columns[1:]
+    return {
+        "n": frame.height,
+        "missing": {key: frame[key].null_count() for key in keys},
+        "failed": dict(scores.failed),
+        "mean": {key: frame[key].mean() for key in keys},
+        "deviation": {key: frame[key].std() for key in keys},
+    }
 
 
 def _tabled(told: dict[str, Any]) -> Iterator[Any]:
@@ -144,6 +189,8 @@ def _scored(told: dict[str, Any]) -> Iterator[Any]:
     yield table("", ["feature", "mean", "deviation", "not scored"], rows)
     for reason, n in told["failed"].items():
         yield f"{n} × {shown(reason)}"
+    if (usage := told["usage"]) is not None:
+        yield f"asked {usage['calls']} times, {usage['cached']} replies were known"
 
 
 def _listed(told: dict[str, Any]) -> Iterator[Any]:
