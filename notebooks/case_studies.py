@@ -462,7 +462,7 @@ def _(mo):
 
     An answerer without a language model picks the sentence or date that fits best. It reads either
     ranking and never sees the expected answer. *Answers by a language model, and whether an error
-    lies in memory, retrieval or answer, are not made yet; this will make them:*
+    lies in memory, retrieval or answer, come from a command:*
     `workbench evaluate NAME --answerer llm --llm openai:MODEL`
     """)
     return

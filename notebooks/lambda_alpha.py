@@ -513,8 +513,8 @@ def _(alpha, dataset_name, landscape_run, workspace):
     if landscape_run is None:
         landscape_shown = empty(
             "Not made yet. The rewriter and its rewards come with a later part of the "
-            "workbench. The landscape will stand here once this has been run:",
-            f"workbench sweep alpha {dataset_name} --mode landscape",
+            "workbench, and the landscape will stand here. No command makes it today; it will be "
+            f"made by “workbench sweep alpha {dataset_name} --mode landscape”.",
         )
     else:
         alpha_figure = figures.alpha_landscape(
@@ -529,8 +529,8 @@ def _(alpha, dataset_name, landscape_run, workspace):
 def _(dataset_name, training_run, workspace):
     if training_run is None:
         training_shown = empty(
-            "Not made yet. Training curves will stand here once a rewriter has been trained:",
-            f"workbench train {dataset_name}",
+            "Not made yet. Training curves will stand here once a rewriter can be trained. No "
+            f"command does that today; it will be done by “workbench train {dataset_name}”.",
         )
     else:
         training_figure = figures.training_curves(

@@ -588,7 +588,7 @@ def _(mo):
 
     **Next: teach the machine to ask better.** Instead of mixing arrows, a small model can learn to
     rewrite the question. A toy of that (*GRPO*: try several rewrites, keep what finds more) will
-    join this lesson. *Not made yet; this will make it:* `workbench train sample --preset cpu`
+    join this lesson. *Not made yet*: no command does that today.
 
     **Look further:** `workbench notebooks case_studies` takes any question apart, and
     `workbench explore` lets you ask your own.

@@ -33,10 +33,10 @@ NEXT = (
     "workbench sweep controls sample --prior profile --lam 0.9   (is the gain personalisation?)",
     "workbench recall sample --preset locomo-turns   (a stronger retriever)",
     "workbench reward evaluate simulated   (how well the reward model predicts strangers)",
-    "workbench explore   (all of it in the browser)",
     "workbench notebooks   (six notebooks, from memories to the reward model)",
     "workbench import PATH   (your LoCoMo, LongMemEval, PersonaMem, ChatGPT, Claude, ... file)",
     "workbench doctor   (what this machine has and lacks)",
+    "workbench explore   (all of it in the browser: start here)",
 )
 
 

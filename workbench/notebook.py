@@ -191,12 +191,13 @@ def framed(plot: Any, figure: go.Figure, least: int = 640) -> Any:
     )
 
 
-def empty(said: str, command: str, after: str = "") -> Any:
-    """Nothing to show yet: why, and the command that makes it; all of it shown literally."""
+def empty(said: str, command: str = "", after: str = "") -> Any:
+    """Nothing to show yet: why, and the command that makes it, if one does; shown literally."""
     import marimo
 
     return marimo.Html(
-        f'<p>{literal(said)}</p><pre style="white-space:pre-wrap">{literal(command)}</pre>'
+        f"<p>{literal(said)}</p>"
+        + (f'<pre style="white-space:pre-wrap">{literal(command)}</pre>' if command else "")
         + (f"<p>{literal(after)}</p>" if after else "")
     )
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import polars as pl
 import streamlit as st
 
 from parts import state
 from workbench import effects, library
+from workbench.ask import find_question
 from workbench.cells import Study
 from workbench.datasets import store, versions
 from workbench.datasets.report import Dataset
@@ -36,6 +39,9 @@ __all__ = [
 # Turns that are remembered without asking first: about half a minute on two cores.
 SMALL = 3_000
 
+# One word such as `robin-q01` or `conv-26/12`: no question that somebody typed.
+ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./:#-]*")
+
 Key = tuple[str, str, str, str]
 
 
@@ -49,7 +55,11 @@ def mend() -> None:
     """Replace what the session's view names and nothing here has, with a word on each."""
     home = workspace()
     view, said = usable(state.current(), dataset_names(home), embedders_held(home))
-    view, more = usable_in(view, dataset(view.dataset))
+    known = dataset(view.dataset)
+    view, more = usable_in(view, known)
+    asked = view.question.strip()
+    if state.taken() and ID.fullmatch(asked) and find_question(known, asked) is None:
+        more.append(f"no question of {known.name} has the id {asked!r}; it is taken as your own")
     if view != state.current():
         state.change(**{name: getattr(view, name) for name in view.__struct_fields__})
     state.remark(said + more)

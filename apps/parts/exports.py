@@ -28,7 +28,7 @@ def downloads(found: Findings, stem: str, table: pl.DataFrame) -> None:
     if find_browser() is not None:
         for name, figure in found.figures.items():
             label = "PNG" if len(found.figures) == 1 else f"PNG: {name}"
-            makers[label] = ("png", "image/png", partial(report.png, figure, mode))
+            makers[label] = (f"{name}.png", "image/png", partial(report.png, figure, mode))
     row = st.container(horizontal=True)
     for label, (suffix, mime, make) in makers.items():
         row.download_button(

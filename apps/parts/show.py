@@ -48,7 +48,7 @@ def chrome() -> None:
     """What every page begins with: the style, and remarks on an address that could not be read."""
     st.html(STYLE)
     for remark in state.remarks():
-        st.warning(plain(f"In the address: {remark}"))
+        st.warning(plain(f"In the {state.where()}: {remark}"))
     if state.read_only():
         st.caption("Read-only: nothing can be written here.")
     if redaction.on():
@@ -118,7 +118,7 @@ def settled(field: str, options: Sequence[str]) -> None:
     if given in options:
         return
     if given and state.taken():
-        st.warning(plain(f"In the address: {unknown(field, given, options[0])}"))
+        st.warning(plain(f"In the {state.where()}: {unknown(field, given, options[0])}"))
     state.change(**{field: options[0]})
 
 

@@ -38,6 +38,7 @@ __all__ = [
     "remarks",
     "take_file",
     "taken",
+    "where",
 ]
 
 VIEW, WRITTEN, REMARKS = "_view", "_written", "_remarks"
@@ -45,6 +46,7 @@ KEPT = "_kept"
 # Set while the view is newer than the address: a person's click came before the browser heard of
 # the address that the click before it made.
 CHANGED, PAGE = "_changed", "_page_wanted"
+SOURCE = "_source"
 TAKEN = "_taken"  # this run's view comes from an address or a file
 
 
@@ -56,6 +58,7 @@ def begin() -> str | None:
     wanted: str | None = st.session_state.pop(PAGE, None)
     if wanted is None:
         st.session_state[REMARKS] = []
+        st.session_state[SOURCE] = "address"
     elif wanted:  # the page is changed before anything is said
         st.session_state[PAGE] = ""
     if VIEW not in st.session_state:
@@ -99,6 +102,11 @@ def taken() -> bool:
     """Whether this run's view comes from an address or a file: what is wrong in it is a mistake,
     and not what the page before was about."""
     return bool(st.session_state.get(TAKEN))
+
+
+def where() -> str:
+    """What the remarks are on: "address" or "file"."""
+    return str(st.session_state.get(SOURCE, "address"))
 
 
 def remark(said: list[str]) -> None:
@@ -182,6 +190,7 @@ def take_file(content: bytes, name: str) -> None:
     except WorkbenchError as error:
         view, said = current(), [str(error)]
     st.session_state[VIEW], st.session_state[REMARKS] = view, said
+    st.session_state[SOURCE] = "file"
     st.session_state[CHANGED], st.session_state[PAGE] = True, view.page
     st.session_state[TAKEN] = True
 
@@ -205,6 +214,7 @@ def _first(address: Mapping[str, str]) -> str | None:
     path = _given().view
     if path is None:
         return None
+    st.session_state[SOURCE] = "file"
     try:
         st.session_state[VIEW], st.session_state[REMARKS] = read_view(Path(path))
         st.session_state[TAKEN] = True

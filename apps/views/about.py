@@ -28,8 +28,10 @@ machine.
 PRIVACY = """
 **Nothing leaves this machine.** The explorer is a program on your computer that your browser
 talks to. It has no account, asks no model over the network, and sends no statistics. Only these
-commands use a network at all, and only when you run them: `workbench data get`, and any command
-that is given an embedder by the name of a model that is not on this machine yet.
+commands use a network at all, and only when you run them: `workbench data get` and `workbench model
+get`; any command that is given an embedder by the name of a model that is not on this machine yet;
+and any command with `--llm openai:MODEL` (or `$WORKBENCH_LLM_MODEL` set so), which sends what the
+model is to read to the endpoint that `$WORKBENCH_LLM_BASE_URL` names.
 """
 LOCAL = (
     "It listens on {where}: other machines cannot reach it. Whoever is logged in to this one can."

@@ -213,8 +213,8 @@ def _nothing() -> None:
     show.empty(
         "There is nothing to judge yet. Try it with made-up pairs (the button below), or bring "
         "pairs of answers of your own: a file with participant, query, memories, both answers, "
-        "their order, and no judgment. Answers written by a model from your own memories come "
-        "with the MODELS part, which is not made yet.",
+        "their order, and no judgment. That a model writes such answers from your own memories is "
+        "not made yet; bring answers that you had written elsewhere.",
         "workbench reward import PAIRS.csv --name study",
     )
     st.button(

@@ -36,7 +36,7 @@ says which of the two people would prefer, and why.
 OUTCOMES = ("all", "right", "wrong", "undecided")
 PREFERRED = {True: "the answer with memories", False: "the answer without", None: "neither"}
 FIELDS = ("query", "memories", "with_memory", "without_memory")
-WIDE = 960  # pixels of a figure with names and a legend
+WIDE = 760  # pixels of a figure with names and a legend
 LONGEST = 20_000  # characters of a text that is typed in
 
 

@@ -78,9 +78,15 @@ def _replace(who: str, draft: Draft) -> str:
 
 def _from_file(who: str) -> None:
     given = st.session_state[state.mine(who, "profile-file")]
-    if given is not None:
-        text = given.getvalue().decode("utf-8-sig", "replace")
+    if given is None:
+        return
+    text = given.getvalue().decode("utf-8-sig", "replace")
+    if text.strip():
         state.keep(state.mine(who, "profile-text"), text)
+        state.keep(state.mine(who, "profile-trouble"), "")
+    else:
+        said = f"The file {given.name} is empty: there is nothing in it that could be read."
+        state.keep(state.mine(who, "profile-trouble"), said)
 
 
 def _import(who: str, draft: Draft) -> None:

@@ -76,7 +76,7 @@ def _further(one: Asking, found: dict[str, Any], view: View) -> None:
     """Below the rankings: how they move, where hits were said, exports."""
     findings = findings_of_question(found, view.dataset)
     st.subheader("How the ranking moves")
-    show.figure(findings.figures["movement"], "movement", least=860)
+    show.figure(findings.figures["movement"], "movement", least=760)
     _in_the_dialogue(one, found, view)
     st.subheader("Take it along")
     name = one.question.id if one.question is not None else "question"
@@ -121,7 +121,8 @@ def _answers(one: Asking, view: View) -> None:
     st.toggle(
         "Answer the question from each ranking",
         help="The extractive answerer takes the best-fitting words out of the first ten memories. "
-        "It is a set of rules, no language model; answers by models come with the MODELS part.",
+        "It is a set of rules, no language model. A model answers a whole data set with: "
+        "workbench evaluate NAME --answerer llm --llm MODEL",
         **knobs.switched("answerer", "extractive"),
     )
     if not view.answerer:

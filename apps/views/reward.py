@@ -49,7 +49,7 @@ What was preferred, without any model. The *regime* is how the answer was told t
 only where they clearly improve it (conservative), where natural (ordinary), whenever possible
 (aggressive). The *generator* is the model that wrote both answers.
 """
-WIDE = 960  # pixels that rows with names and a legend need
+WIDE = 760  # pixels that rows with names and a legend need
 
 
 def page() -> None:

@@ -11,6 +11,7 @@ import streamlit as st
 
 from parts import data, exports, show, state
 from parts.show import literal
+from reward_model.rubric import RUBRIC
 from views import run_table
 from workbench.ask import find_question
 from workbench.contrasts import by_category, by_question, comparable, won_by
@@ -48,7 +49,7 @@ def compared(known: Mapping[str, Any]) -> None:
         show.empty(
             "No other run here was measured on the same data, against the same gold. "
             "Make one with other settings, such as:",
-            f"workbench recall {known[a.id]['dataset'] or SAMPLE} --prior facts --lam 0.8",
+            _another(known[a.id]),
         )
         return
     show.settled("against", others)
@@ -65,6 +66,14 @@ def compared(known: Mapping[str, Any]) -> None:
     names = apart(a.manifest, b.manifest)
     show.text(f"a: {names[0]}. b: {names[1]}.")
     _by_category((a, b), _measure(shared), names, found)
+
+
+def _another(row: Mapping[str, Any]) -> str:
+    """A command that makes a run to compare this one with."""
+    if row["kind"].startswith("reward-"):
+        fewer = ",".join(name for name in RUBRIC if name not in ("HEAD", "LEN"))
+        return f"workbench reward evaluate {row['dataset']} --features {fewer}"
+    return f"workbench recall {row['dataset'] or SAMPLE} --prior facts --lam 0.8"
 
 
 def _others(a: Run, known: Mapping[str, Any]) -> list[str]:
@@ -91,7 +100,7 @@ def _by_category(
         f"{measure}: a {whole['a']:.3f}, b {whole['b']:.3f}, over the {whole['n']:,} questions of "
         f"both; p {_p(whole['p'])}. {totals(pairs)}"
     )
-    show.figure(category_differences(frame, found.passport, measure, names), "differences", 860)
+    show.figure(category_differences(frame, found.passport, measure, names), "differences", 760)
     run_table.of(Table("categories", f"{measure} by category, a − b", frame.drop("basis")))
     if "difference" in found.figures:
         show.figure(found.figures["difference"], "curve")

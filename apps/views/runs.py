@@ -29,13 +29,16 @@ over the questions.
 ERRORS = """
 Why is a question answered wrongly? Either what answers it was **never remembered**; or it is
 remembered, and was **not retrieved**; or it was retrieved, and **not used**; or the answer is
-right and the **reference is disputed**. Telling these apart needs answers written by a language
-model and a judge of them, which the workbench does not have yet. So there is nothing here, and
-nothing is made up.
+right and the **reference is disputed**. This page does not draw that yet, and makes nothing up.
 """
 NOT_MADE = (
-    "Not made yet: the attribution of errors comes with the language models. It will then be a "
-    "part of each run of this command (which today answers by rules, without attribution):"
+    "Not made yet as a picture here. In a terminal, this answers the questions and says where "
+    "answers were lost (with --answerer llm --llm MODEL, a language model answers them):"
+)
+OF_REWARD = (
+    "Errors are looked into for runs that answer questions, and this one is of a reward model: it "
+    "predicts which of two answers a person prefers. Which pairs it got wrong is under Reward "
+    "model, One pair. Choose another run above, or make one that answers:"
 )
 NOW = """
 What can be told today: whether the evidence is retrieved at all. The Retrieval page lists the
@@ -155,8 +158,12 @@ def _one(known: Mapping[str, Any]) -> None:
 def _errors(known: Mapping[str, Any]) -> None:
     """Where errors come from: a place for it, honest about its emptiness."""
     st.subheader("Why answers are wrong")
+    one = known[state.current().run]
+    if one["kind"].startswith("reward-"):
+        show.empty(OF_REWARD, "workbench evaluate sample")
+        return
     st.markdown(ERRORS)
-    dataset = known[state.current().run]["dataset"] or "sample"
+    dataset = one["dataset"] or "sample"
     show.empty(NOT_MADE, f"workbench evaluate {dataset}")
     st.markdown(NOW)
 

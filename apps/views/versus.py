@@ -62,6 +62,6 @@ def _both(one: Evaluated, other: Evaluated) -> None:
     )
     for name, each in (("a", one), ("b", other)):
         st.markdown(f"**{name}:** {show.plain(judged.named(each.manifest))}")
-        show.figure(judged.findings_of(each.run).figures["coefficients"], f"versus_{name}", 960)
+        show.figure(judged.findings_of(each.run).figures["coefficients"], f"versus_{name}", 760)
     stem = re.sub(r"[^A-Za-z0-9_-]+", "-", f"reward-{one.chosen.name}-compared")
     exports.downloads(found, stem, found.tables[0].frame)

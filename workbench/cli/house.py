@@ -22,6 +22,8 @@ def register(app: typer.Typer) -> None:
 
 def runs(out: Output) -> None:
     """List runs and banks with their ids, oldest first."""
+    from workbench.run_list import settings
+
     listed = []
     for folder in ("banks", "runs"):
         for key, manifest in out.workspace.manifests(folder).items():
@@ -35,6 +37,7 @@ def runs(out: Output) -> None:
                     **kept,
                     "memories": kept["memories"] or recipe.get("memories"),
                     "embedder": kept["embedder"] or recipe.get("embedder"),
+                    "settings": settings(manifest) if folder == "runs" else "",
                     "counts": known.get("counts", {}),
                     "n": known.get("n", known.get("counts", {}).get("memories")),
                 }
@@ -78,15 +81,14 @@ def _runs(report: dict[str, Any]) -> Iterator[Any]:
             r["run"],
             r["kind"],
             r["dataset"],
-            r["memories"],
-            r["embedder"],
+            r["settings"] or f"{r['memories']}, {r['embedder']}",
             r["n"] if r["n"] is not None else "",
             time.strftime("%Y-%m-%d %H:%M", time.localtime(r["made"])),
         ]
         for r in report["runs"]
     ]
     if rows:
-        yield table("", ["id", "kind", "dataset", "memories", "embedder", "n", "made"], rows)
+        yield table("", ["id", "kind", "dataset", "settings", "n", "made"], rows)
     else:
         yield "nothing yet: workbench build sample"
 
