@@ -107,6 +107,7 @@ def test_the_gallery_lists_every_notebook(browser: Any, gallery: Gallery) -> Non
     assert (seen.outside, seen.said) == ([], [])
 
 
+@pytest.mark.slow  # the next test opens the same apps
 @pytest.mark.parametrize("name", SHIPPED)
 def test_an_app_shows_its_first_figure(
     browser: Any, gallery: Gallery, name: str, tmp_path: Path
