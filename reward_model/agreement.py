@@ -11,10 +11,10 @@ from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import stdtrit
 
 from reward_model.schema import REGIMES, Comparison
 from workbench.errors import UsageError
+from workbench.kappa import jackknifed
 from workbench.stats import mean_interval
 
 __all__ = ["PAPER", "choice_of", "preference_table", "retest_agreement"]
@@ -200,27 +200,12 @@ def _kappa(pairs: Sequence[_Retest], level: float) -> dict[str, Any]:
     for pair in pairs:
         first, again = (CHOICES.index(str(choice_of(one))) for one in pair)
         tables[places[pair.first.participant], first, again] += 1
-    whole = tables.sum(axis=0)
-    kappa = _cohen(whole)
-    if kappa is None:
+    found = jackknifed(tables, level)
+    if found.value is None:
         alike = "undefined: every first and second choice is the same, as by chance they must be"
         return told | {"why": alike if pairs else "undefined: there are no repeats"}
-    without = [_cohen(whole - table) for table in tables]
-    values = np.array([one for one in without if one is not None])
-    spread = float(values.std()) if len(values) else 0.0
-    if len(values) < max(3, len(people)) or spread <= 1e-12:
-        return told | {"kappa": kappa, "why": "too few participants differ to tell an interval"}
-    n = len(values)
-    half = float(stdtrit(n - 1, (1 + level) / 2)) * spread * (n - 1) ** 0.5
-    return told | {"kappa": kappa, "lo": max(-1.0, kappa - half), "hi": min(1.0, kappa + half)}
-
-
-def _cohen(table: np.ndarray[Any, Any]) -> float | None:
-    """Kappa of a table of counts (3, 3); None where chance alone would agree always."""
-    n = table.sum()
-    if not n:
-        return None
-    chance = float((table.sum(axis=0) * table.sum(axis=1)).sum() / n**2)
-    if chance >= 1 - 1e-12:
-        return None
-    return float((np.trace(table) / n - chance) / (1 - chance))
+    told["kappa"] = found.value
+    if found.ends is None:
+        return told | {"why": "too few participants differ to tell an interval"}
+    lo, hi = found.ends
+    return told | {"lo": lo, "hi": hi}

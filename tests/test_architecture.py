@@ -47,7 +47,7 @@ ORDER = [
     *("local_model", "model_store", "local_weights", "chat_models"),
     *("memory", "bank", "build", "lexical"),
     *("shelf", "priors", "scoring", "tokens", "answer_metrics", "answer_file"),
-    *("runs", "intervals", "stats", "compare", "contrasts", "run_list"),
+    *("runs", "intervals", "kappa", "stats", "compare", "contrasts", "run_list"),
     *("lending", "retrieve", "presets", "metrics"),
     *("bank_set", "library", "rewrite", "prepare", "recall", "ask"),
     *("inspection", "memory_quality", "memory_map", "streaming"),

@@ -8,15 +8,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import stdtrit
 
 from workbench.judged import JudgedAnswer
+from workbench.kappa import jackknifed
 from workbench.stats import mean_interval
 
 __all__ = ["agreement", "agreement_with", "kappa"]
 
 LEVEL = 0.95
-LEAST_CLUSTERS = 3
 Table = npt.NDArray[np.float64]
 
 
@@ -86,31 +85,15 @@ def kappa(
     tables = np.zeros((len(places), 2, 2))
     for a, b, cluster in zip(ours, theirs, clusters, strict=True):
         tables[places[cluster], int(a), int(b)] += 1
-    whole = _cohen(tables.sum(axis=0))
-    told: dict[str, Any] = {"kappa": whole, "kappa_interval": [None, None], "kappa_why": ""}
-    if whole is None:
+    found = jackknifed(tables, level)
+    told: dict[str, Any] = {"kappa": found.value, "kappa_interval": [None, None], "kappa_why": ""}
+    if found.value is None:
         why = (
             "undefined: both judges give one and the same verdict only"
             if ours
             else "undefined: no answers"
         )
         return told | {"kappa_why": why}
-    parts = [_cohen(tables.sum(axis=0) - one) for one in tables]
-    values = np.array([one for one in parts if one is not None])
-    spread = float(values.std()) if len(values) else 0.0
-    if len(values) < max(LEAST_CLUSTERS, len(places)) or spread <= 1e-12:
+    if found.ends is None:
         return told | {"kappa_why": "too few conversations differ to tell an interval"}
-    n = len(values)
-    half = float(stdtrit(n - 1, (1 + level) / 2)) * spread * (n - 1) ** 0.5
-    return told | {"kappa_interval": [max(-1.0, whole - half), min(1.0, whole + half)]}
-
-
-def _cohen(table: Table) -> float | None:
-    """Kappa of a table of counts (2, 2); None where chance alone would agree always."""
-    n = table.sum()
-    if not n:
-        return None
-    chance = float((table.sum(axis=0) * table.sum(axis=1)).sum() / n**2)
-    if chance >= 1 - 1e-12:
-        return None
-    return float((np.trace(table) / n - chance) / (1 - chance))
+    return told | {"kappa_interval": list(found.ends)}

@@ -8,7 +8,6 @@ asks again.
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import threading
 import zlib
@@ -22,6 +21,7 @@ import msgspec
 from workbench.errors import WorkspaceError
 from workbench.llm import Reply, Request
 from workbench.schema import digest_of
+from workbench.vector_cache import can_write
 
 __all__ = ["ReplyCache", "reply_key"]
 
@@ -50,7 +50,7 @@ class ReplyCache:
 
     def __init__(self, folder: Path, read_only: bool = False) -> None:
         self.path = folder / "replies.sqlite"
-        self.writable = not read_only and _can_write(folder)
+        self.writable = not read_only and can_write(folder)
         self._turn = threading.RLock()
         if self.writable:
             folder.mkdir(parents=True, exist_ok=True)
@@ -133,9 +133,3 @@ def _reply(blob: Any, checksum: Any) -> Reply | None:
     except msgspec.DecodeError:
         return None
     return reply if reply.failure is None else None
-
-
-def _can_write(folder: Path) -> bool:
-    """Whether the folder, or the nearest one above it that exists, lets this process write."""
-    nearest = next(path for path in (folder, *folder.parents) if path.exists())
-    return os.access(nearest, os.W_OK)

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from workbench.errors import WorkspaceError
 
-__all__ = ["VectorCache"]
+__all__ = ["VectorCache", "can_write"]
 
 BUSY_SECONDS = 60.0
 SCHEMA = """
@@ -47,7 +47,7 @@ class VectorCache:
     def __init__(self, folder: Path, read_only: bool = False) -> None:
         self.path = folder / "vectors.sqlite"
         self.read_only = read_only
-        self.writable = not read_only and _can_write(folder)
+        self.writable = not read_only and can_write(folder)
         self._turn = threading.RLock()
         if not self.writable:  # what is there can be read; what is new is not kept
             there = f"file:{self.path}?mode=ro&immutable=1" if self.path.exists() else ":memory:"
@@ -156,7 +156,7 @@ class VectorCache:
             ) from error
 
 
-def _can_write(folder: Path) -> bool:
+def can_write(folder: Path) -> bool:
     """Whether the folder, or the nearest one above it that exists, lets this process write."""
     nearest = next(path for path in (folder, *folder.parents) if path.exists())
     return os.access(nearest, os.W_OK)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import html
 from typing import Any
 
 import plotly.graph_objects as go
 import polars as pl
 
-from workbench.figures.drawing import NAME_WIDTH, bands, estimate, signed, span
+from workbench.figures.drawing import NAME_WIDTH, bands, beside, estimate, rows_axis, signed, span
 from workbench.passport import Passport
 from workbench.theme import NEUTRAL, SERIES, axes, plain
 
@@ -60,32 +59,15 @@ def category_differences(
 def _axes(figure: go.Figure, frame: pl.DataFrame, rows: list[dict[str, Any]]) -> None:
     """A name a row, the first on top; values that hold every interval and zero."""
     labels = [f"{plain(row['category'], NAME_WIDTH)} (n = {row['n']:,})" for row in rows]
-    figure.update_yaxes(
-        tickvals=list(range(len(rows))),
-        ticktext=labels,
-        range=[len(rows) - 0.5, -0.5],
-        showgrid=False,
-        ticklabelstandoff=8,
-    )
-    width = max((len(html.unescape(label)) for label in labels), default=0)
+    rows_axis(figure, labels)
     ends = span(frame.rename({"difference": "mean"}).select("mean", "lo", "hi"), 0.0)
     figure.update_xaxes(range=ends, tickformat=".3~f")
-    figure.update_layout(margin_l=32 + 7 * width, margin_r=200)
+    figure.update_layout(margin_r=200)
 
 
 def _write_beside(figure: go.Figure, place: int, row: dict[str, Any]) -> None:
     """The difference with its interval and test, at the right of its row."""
-    figure.add_annotation(
-        text=_beside(row),
-        x=1,
-        xref="paper",
-        xanchor="left",
-        xshift=8,
-        y=place,
-        showarrow=False,
-        align="left",
-        font={"size": 12},
-    )
+    beside(figure, place, _beside(row), align="left")
 
 
 def _said(rows: list[dict[str, Any]], passport: Passport) -> str:

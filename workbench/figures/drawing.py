@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import html
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -12,7 +13,17 @@ import polars as pl
 from workbench.passport import Passport
 from workbench.theme import captioned
 
-__all__ = ["NAME_WIDTH", "PAPER_LAMBDA", "bands", "estimate", "k_axis", "signed", "span"]
+__all__ = [
+    "NAME_WIDTH",
+    "PAPER_LAMBDA",
+    "bands",
+    "beside",
+    "estimate",
+    "k_axis",
+    "rows_axis",
+    "signed",
+    "span",
+]
 
 PAPER_LAMBDA = 0.8  # where the paper reports its best: a reference beside our own finding
 NAME_WIDTH = 34  # characters of a name that are drawn
@@ -59,3 +70,31 @@ def signed(figure: go.Figure, name: str, said: str, passport: Passport) -> go.Fi
         "passport": msgspec.to_builtins(passport),
     }
     return captioned(figure, caption, meta)
+
+
+def beside(figure: go.Figure, y: float, text: str, **look: Any) -> None:
+    """A text at the right of a row; it is escaped already. `look` is plotly's, of annotations."""
+    figure.add_annotation(
+        text=text,
+        x=1,
+        xref="paper",
+        xanchor="left",
+        xshift=8,
+        y=y,
+        showarrow=False,
+        font={"size": 12},
+        **look,
+    )
+
+
+def rows_axis(figure: go.Figure, names: Sequence[str]) -> None:
+    """Name the rows of y, the first on top, with room for the longest name (escaped already)."""
+    figure.update_yaxes(
+        tickvals=list(range(len(names))),
+        ticktext=list(names),
+        range=[len(names) - 0.5, -0.5],
+        showgrid=False,
+        ticklabelstandoff=8,
+    )
+    longest = max((len(html.unescape(name)) for name in names), default=0)
+    figure.update_layout(margin_l=32 + 7 * longest)

@@ -8,16 +8,14 @@ from collections.abc import Collection
 import plotly.graph_objects as go
 import polars as pl
 
-from workbench.figures.drawing import NAME_WIDTH, bands, signed
+from workbench.figures.drawing import NAME_WIDTH, bands, beside, rows_axis, signed
 from workbench.figures.memory_marks import (
     bars,
-    beside,
     cloud,
     divided,
     of_session,
     origin,
     rays,
-    rows_axis,
 )
 from workbench.memory_map import MemoryMap
 from workbench.passport import Passport

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import textwrap
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -11,20 +10,18 @@ import msgspec
 import plotly.graph_objects as go
 import polars as pl
 
-from workbench.figures.drawing import NAME_WIDTH, estimate
+from workbench.figures.drawing import NAME_WIDTH, estimate, rows_axis
 from workbench.passport import Passport
 from workbench.theme import MUTED, NEUTRAL, captioned, faded, plain, visible
 
 __all__ = [
     "bars",
-    "beside",
     "cloud",
     "divided",
     "folded",
     "of_session",
     "origin",
     "rays",
-    "rows_axis",
 ]
 
 ROOM = 0.14  # of a bar’s length: what is shorter has no room for its name
@@ -169,33 +166,6 @@ def above(figure: go.Figure, y: float, text: str) -> None:
     figure.add_annotation(
         text=text, x=1, xanchor="right", y=y, showarrow=False, font={"size": 11}, opacity=MUTED
     )
-
-
-def beside(figure: go.Figure, y: float, text: str) -> None:
-    """A text at the right of a row; it is escaped already."""
-    figure.add_annotation(
-        text=text,
-        x=1,
-        xref="paper",
-        xanchor="left",
-        xshift=8,
-        y=y,
-        showarrow=False,
-        font={"size": 12},
-    )
-
-
-def rows_axis(figure: go.Figure, names: Sequence[str]) -> None:
-    """Name the rows of y, the first on top, with room for the longest name (escaped already)."""
-    figure.update_yaxes(
-        tickvals=list(range(len(names))),
-        ticktext=list(names),
-        range=[len(names) - 0.5, -0.5],
-        showgrid=False,
-        ticklabelstandoff=8,
-    )
-    longest = max((len(html.unescape(name)) for name in names), default=0)
-    figure.update_layout(margin_l=32 + 7 * longest)
 
 
 def of_session(row: Mapping[str, Any], what: str) -> str:

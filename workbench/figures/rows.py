@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import html
 from typing import Any
 
 import plotly.graph_objects as go
 import polars as pl
 
-from workbench.figures.drawing import NAME_WIDTH, bands, estimate, signed, span
+from workbench.figures.drawing import NAME_WIDTH, bands, beside, estimate, rows_axis, signed, span
 from workbench.passport import Passport
 from workbench.theme import NEUTRAL, SERIES, axes, faded, plain
 
@@ -52,7 +51,7 @@ def ablation_bars(
     figure.add_vline(x=rows[0]["mean"], line={"color": NEUTRAL, "width": 1.5, "dash": "dot"})
     _write_beside(figure, [_both(row) for row in rows])
     _values_axis(figure, frame)
-    _rows_axis(figure, names)
+    rows_axis(figure, names)
     return signed(figure, "ablation_bars", bands(passport, "Whiskers, brackets"), passport)
 
 
@@ -81,7 +80,7 @@ def category_dots(frame: pl.DataFrame, passport: Passport, measure: str) -> go.F
             showlegend=True, legend={"orientation": "h", "y": 1, "yanchor": "bottom"}
         )
     _values_axis(figure, frame)
-    _rows_axis(figure, [f"{plain(c, NAME_WIDTH)} (n = {n:,})" for c, n in counts.items()])
+    rows_axis(figure, [f"{plain(c, NAME_WIDTH)} (n = {n:,})" for c, n in counts.items()])
     return signed(figure, "category_dots", bands(passport, "Whiskers"), passport)
 
 
@@ -110,17 +109,7 @@ def _dots(figure: go.Figure, group: pl.DataFrame, y: list[float], number: int) -
 def _write_beside(figure: go.Figure, texts: list[str]) -> None:
     """A text at the right of each row."""
     for place, text in enumerate(texts):
-        figure.add_annotation(
-            text=text,
-            x=1,
-            xref="paper",
-            xanchor="left",
-            xshift=8,
-            y=place,
-            showarrow=False,
-            align="left",
-            font={"size": 12},
-        )
+        beside(figure, place, text, align="left")
     figure.update_layout(margin_r=180)
 
 
@@ -143,18 +132,6 @@ def _errors(frame: pl.DataFrame) -> dict[str, object]:
         "thickness": 1.5,
         "width": 4,
     }
-
-
-def _rows_axis(figure: go.Figure, names: list[str]) -> None:
-    """Name the rows of y, the first on top, with room for the longest name."""
-    figure.update_yaxes(
-        tickvals=list(range(len(names))),
-        ticktext=names,
-        range=[len(names) - 0.5, -0.5],
-        showgrid=False,
-        ticklabelstandoff=8,
-    )
-    figure.update_layout(margin_l=32 + 7 * max((len(html.unescape(n)) for n in names), default=0))
 
 
 def _values_axis(figure: go.Figure, frame: pl.DataFrame) -> None:

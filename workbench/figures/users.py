@@ -8,7 +8,7 @@ from typing import Any
 import plotly.graph_objects as go
 import polars as pl
 
-from workbench.figures.drawing import NAME_WIDTH, estimate, signed, span
+from workbench.figures.drawing import NAME_WIDTH, beside, estimate, rows_axis, signed, span
 from workbench.passport import Passport
 from workbench.theme import MUTED, NEUTRAL, SERIES, axes, plain
 
@@ -64,14 +64,9 @@ def gain_by_user(
 def _rows_axis(figure: go.Figure, drawn: list[dict[str, Any]], names: list[str]) -> None:
     """Name the rows, the first on top, and write the counts beside them."""
     for place, row in enumerate(drawn):
-        _beside(figure, place, f"{row['helped']} helped, {row['hurt']} hurt of {row['n']}")
-    figure.update_yaxes(
-        tickvals=list(range(len(drawn))),
-        ticktext=names,
-        range=[len(drawn) - 0.5, -0.5],
-        showgrid=False,
-        ticklabelstandoff=8,
-    )
+        said = f"{row['helped']} helped, {row['hurt']} hurt of {row['n']}"
+        beside(figure, place, said, opacity=MUTED)
+    rows_axis(figure, names)
     longest = max((len(html.unescape(name)) for name in names), default=0)
     figure.update_layout(margin_l=40 + 8 * longest, margin_r=170)
 
@@ -118,17 +113,3 @@ def _whiskers(rows: list[dict[str, Any]]) -> dict[str, object]:
         "thickness": 1.5,
         "width": 4,
     }
-
-
-def _beside(figure: go.Figure, place: int, text: str) -> None:
-    figure.add_annotation(
-        text=text,
-        x=1,
-        xref="paper",
-        xanchor="left",
-        xshift=8,
-        y=place,
-        showarrow=False,
-        font={"size": 12},
-        opacity=MUTED,
-    )
