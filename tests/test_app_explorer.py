@@ -35,6 +35,7 @@ APPS = PROJECT / "apps"
 IMG = "<img src=x onerror=alert(1)>"
 
 testing = pytest.importorskip("streamlit.testing.v1")
+SECOND = 1.1  # nobody goes back sooner
 
 pytestmark = [
     pytest.mark.timeout(180),  # the first of them builds the memories, on a busy machine
@@ -269,9 +270,28 @@ def test_a_click_is_newer_than_the_address_that_the_browser_still_shows(started:
     app.query_params = before  # the browser has not heard of k = 6
     widget(app, "slider", "K").set_value(7).run()
     assert app.query_params["k"] == "7"
+    app.query_params = before  # it asks again at once, having heard of nothing yet
+    app.run()
+    assert widget(app, "slider", "K").value == 7
+    time.sleep(SECOND)
     app.query_params = before  # its back button, with nothing clicked
     app.run()
     assert widget(app, "slider", "K").value == 5
+
+
+def test_a_click_outlives_a_run_that_did_not_reach_its_end(
+    started: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next request may interrupt the run that a click began, and bring the old address."""
+    app = fine(started(k=5))
+    before = dict(app.query_params)
+    with monkeypatch.context() as patched:
+        patched.setattr("parts.state.end", lambda page: None)
+        widget(app, "slider", "K").set_value(6).run()
+    app.query_params = {**before, "k": "9"}  # of some moment before
+    app.run()
+    assert widget(app, "slider", "K").value == 6
+    assert app.query_params["k"] == "6"
 
 
 def test_a_saved_view_opens_the_same_state(started: Any, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import time
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
@@ -44,8 +45,12 @@ __all__ = [
 VIEW, WRITTEN, REMARKS = "_view", "_written", "_remarks"
 KEPT = "_kept"
 # Set while the view is newer than the address: a person's click came before the browser heard of
-# the address that the click before it made.
+# the address that the click before it made. It stands until a run has reached its end: the next
+# click may interrupt the run that this one began.
 CHANGED, PAGE = "_changed", "_page_wanted"
+# The address that the explorer last replaced, and when. A browser that has not heard of the new
+# one may send it once more; nobody presses "back" that fast.
+REPLACED, HEARING_SECONDS = "_replaced", 1.0
 SOURCE = "_source"
 TAKEN = "_taken"  # this run's view comes from an address or a file
 
@@ -54,7 +59,7 @@ def begin() -> str | None:
     """Take the view from the address (or, at first, the file of `--view`). Returns the page that
     a saved view asks for, once."""
     address = dict(st.query_params)
-    changed = st.session_state.pop(CHANGED, False)
+    changed = st.session_state.get(CHANGED, False)
     wanted: str | None = st.session_state.pop(PAGE, None)
     if wanted is None:
         st.session_state[REMARKS] = []
@@ -64,7 +69,8 @@ def begin() -> str | None:
     if VIEW not in st.session_state:
         return _first(address)
     if address and not changed and address != st.session_state.get(WRITTEN):
-        _take(address)
+        if not _just_replaced(address):
+            _take(address)
     return wanted
 
 
@@ -76,7 +82,9 @@ def end(page: str) -> None:
     st.session_state.pop(CHANGED, None)
     st.session_state.pop(PAGE, None)
     st.session_state.pop(TAKEN, None)
-    if dict(st.query_params) != shown:
+    before = dict(st.query_params)
+    if before != shown:
+        st.session_state[REPLACED] = (before, time.monotonic())
         st.query_params.from_dict(shown)
 
 
@@ -204,6 +212,11 @@ def go(page: str) -> None:
 def read_only() -> bool:
     """Whether the explorer was started with `--read-only`."""
     return bool(_given().read_only)
+
+
+def _just_replaced(address: Mapping[str, str]) -> bool:
+    replaced, when = st.session_state.get(REPLACED, ({}, 0.0))
+    return address == replaced and time.monotonic() - when < HEARING_SECONDS
 
 
 def _first(address: Mapping[str, str]) -> str | None:

@@ -77,6 +77,7 @@ def test_the_back_button_goes_back(browser: Any, address: str) -> None:
     page.wait_for_function("() => location.search.includes('k=8')")
     settled(page)
     assert page.locator(".hit").count() == 16
+    page.wait_for_timeout(1100)  # a person takes a second; what comes sooner is an echo
     page.go_back()
     page.wait_for_function("() => document.querySelectorAll('.hit').length === 14")
     assert "k=7" in page.url
