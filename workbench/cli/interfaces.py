@@ -114,6 +114,9 @@ def _explorer(script: str, address: str, port: int, headless: bool, given: list[
         "server.port": str(port),
         "server.fileWatcherType": "none",
         "runner.magicEnabled": "false",  # each run would read the script for it
+        # A full collection after each run takes five times as long as the run: it walks through
+        # all that torch and the banks hold. The interpreter's own comes often enough.
+        "runner.postScriptGC": "false",
         "server.showEmailPrompt": "false",
         "browser.gatherUsageStats": "false",
         "client.toolbarMode": "minimal",
