@@ -10,6 +10,7 @@ import pytest
 from workbench.chat_models import open_llm
 from workbench.errors import ModelError, UsageError
 from workbench.llm import Request
+from workbench.local_model import Generator
 from workbench.local_weights import LocalModel, _fast_bfloat16, local_model
 from workbench.workspace import Workspace
 
@@ -136,6 +137,45 @@ def test_too_much_to_read_is_a_failure_of_that_request_alone(model: LocalModel) 
     long, short = model.complete([ask("x" * 300), ask("x")])
     assert long.failure == "invalid" and "256" in long.detail
     assert long.tokens_out == 0 and short.tokens_out > 0
+
+
+def test_what_prompts_begin_with_alike_is_read_once_and_says_the_same(folder: Path) -> None:
+    """Characters that go through the model, counted, against a model that never saw the others."""
+    long = "thenotesthatallquestionsshare" * 6
+    asked = [ask(f"{long}{end}") for end in ("who", "why", "whoisit")] + [ask("short")]
+    alone = []
+    for one in asked:
+        [reply] = Generator(folder, None, "float32", "cpu", 32).complete([one], 8, None)
+        alone.append(reply.text)
+    generator = Generator(folder, None, "float32", "cpu", 32)
+    read: list[int] = []
+    generator.model.model.embed_tokens.register_forward_hook(
+        lambda module, given, made: read.append(given[0].shape[1])
+    )
+    made, taken = [], []
+    for one in asked:
+        read.clear()
+        [reply] = generator.complete([one], 8, None)
+        made.append(reply.text)
+        taken.append(sum(read) - reply.tokens_out)  # and one for each token that went on
+    assert made == alone
+    first = len(f"[system]s[user]{long}who[reply]")
+    assert abs(taken[0] - first) <= 1  # the last token that is made is not read
+    assert first > 160
+    assert all(number < 64 for number in taken[1:3])
+    assert [r.text for r in generator.complete(asked[::-1], 8, None)] == alone[::-1]
+
+
+def test_a_generation_that_broke_off_leaves_nothing_behind(folder: Path) -> None:
+    generator = Generator(folder, None, "float32", "cpu", 32)
+    asked = ask("thenotesthatallquestionsshare," * 4)
+    [whole] = generator.complete([asked], 8, None)
+    layer = generator.model.model.layers[0].mlp
+    hook = layer.register_forward_hook(lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        generator.complete([ask("another" * 12)], 8, None)
+    hook.remove()
+    assert generator.complete([asked], 8, None)[0].text == whole.text
 
 
 def test_what_the_identity_names(folder: Path, tmp_path: Path) -> None:

@@ -4,7 +4,8 @@ At temperature 0 the likeliest token is taken, without any penalty that a model'
 carry. A batch is padded on the left, and rounding makes a reply depend a little on its neighbours
 there. So short replies (answers, verdicts: reading the prompt is what costs, and no batch makes it
 cheaper) are generated one by one, and are the same whatever else is asked; so are sampled ones,
-each from its own seed.
+each from its own seed. What such a prompt begins with in common with the last one is not read again
+(`prompt_blocks.py`).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import torch
@@ -26,6 +27,7 @@ from transformers.utils import logging
 from workbench.endpoint_reply import of_text
 from workbench.errors import ModelError
 from workbench.llm import Reply, Request
+from workbench.prompt_blocks import PromptBlocks
 
 __all__ = ["Generator", "convert"]
 
@@ -47,8 +49,8 @@ logging.disable_progress_bar()
 class Generator:
     """A loaded model with its tokeniser."""
 
-    def __init__(self, folder: Path, gguf: str | None, dtype: str, device: str) -> None:
-        self.device = device
+    def __init__(self, folder: Path, gguf: str | None, dtype: str, device: str, block: int) -> None:
+        self.device, self.block = device, block
         with _reading(folder / gguf if gguf else folder):
             kind = {"gguf_file": gguf} if gguf else {"use_safetensors": True}
             how = {"local_files_only": True, "trust_remote_code": False}
@@ -69,6 +71,15 @@ class Generator:
         self.window = getattr(self.model.config, "max_position_embeddings", None) or 1 << 62
         # Penalties and the like that a model brings would enter through its own configuration.
         self.model.generation_config = GenerationConfig()
+        self.blocks = PromptBlocks(self.model, self.block)
+
+    def adapt(self, folder: Path) -> None:
+        """Put the adapter of a folder (safetensors) on top of the weights."""
+        from peft import PeftModel
+
+        with _reading(folder):
+            self.model = PeftModel.from_pretrained(self.model, str(folder)).eval()
+        self.blocks = PromptBlocks(self.model, self.block)
 
     def complete(self, requests: Sequence[Request], batch: int, done: Done | None) -> list[Reply]:
         """One reply for each request; `done` is told of each as it comes."""
@@ -142,9 +153,15 @@ class Generator:
         kind = "cuda" if self.device == "cpu" else self.device.partition(":")[0]
         with torch.inference_mode(), torch.random.fork_rng(devices, device_type=kind), _quiet():
             torch.manual_seed(how.seed)
-            output = self.model.generate(
-                input_ids=ids, attention_mask=seen, generation_config=config
-            )
+            # Prompts of a batch begin at different places.
+            reading = self.blocks.of(prompts[0]) if len(prompts) == 1 else nullcontext()
+            with reading as held:
+                output = self.model.generate(
+                    input_ids=ids,
+                    attention_mask=seen,
+                    generation_config=config,
+                    past_key_values=held,
+                )
         return [row[longest:].tolist() for row in output]
 
     def _reply(self, prompt: list[int], made: list[int], seconds: float) -> Reply:

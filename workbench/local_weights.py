@@ -22,7 +22,7 @@ from workbench.workspace import Workspace, file_sha256, read_manifest
 if TYPE_CHECKING:
     from workbench.local_model import Generator
 
-__all__ = ["LocalModel", "local_model"]
+__all__ = ["BLOCK", "LocalModel", "local_model"]
 
 Done = Callable[[int, Reply], None]
 
@@ -31,6 +31,8 @@ DTYPES = ("bfloat16", "float32")
 WANTED = ["*.json", "*.txt", "*.model", "*.jinja", "*.safetensors"]
 # Requests that are generated at once, where their replies are long.
 BATCH = 8
+# Tokens of a prompt that are read at once (`prompt_blocks.py`): a reply depends on it by rounding.
+BLOCK = 256
 
 
 @dataclass
@@ -65,6 +67,7 @@ class LocalModel:
             "dtype": self.dtype,
             "device": self.device.partition(":")[0],
             "batch": self.batch,
+            "block": BLOCK,
         }
 
     def _as_prepared(self, hashes: dict[str, str]) -> None:
@@ -82,7 +85,7 @@ class LocalModel:
     def generator(self) -> Generator:
         from workbench.local_model import Generator
 
-        return Generator(self.folder, self.gguf, self.dtype, self.device)
+        return Generator(self.folder, self.gguf, self.dtype, self.device, BLOCK)
 
     def complete(self, requests: Sequence[Request], done: Done | None = None) -> list[Reply]:
         """One reply for each request; `done` is told of each as it comes."""
