@@ -20,9 +20,12 @@ $(INSTALLED): pyproject.toml constraints.txt
 demo: $(INSTALLED)
 	$(BIN)/workbench demo
 
-# Two processes, a file to each at a time; what starts clusters of its own comes after, alone.
+# Two processes, a file to each at a time, the longest (browsers) first, and a thread to each; what
+# starts clusters of its own comes after, alone.
+test: export OMP_NUM_THREADS = 1
 test: $(INSTALLED)
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow" --ignore tests/test_parallel.py
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not slow" \
+	  --ignore tests/test_parallel.py tests/e2e tests workbench reward_model
 	$(BIN)/python -m pytest -m "not slow" tests/test_parallel.py
 
 test-slow: $(INSTALLED)
