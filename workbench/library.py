@@ -4,6 +4,9 @@ One *bank set* is everything made from one version of a dataset with one kind of
 embedder. Its id is the digest of all that it depends on, the rules' own code included. The set in
 force replaces older ones of the same (dataset, kind, embedder), so that nothing outdated, or
 forgotten, stays behind.
+
+Sets of the kind "llm" are made by `workbench.construct` alone, one for each model; here they are
+found. Where there are several, "llm@NAME" says which: a model's name, or the beginning of an id.
 """
 
 from __future__ import annotations
@@ -25,7 +28,24 @@ from workbench.schema import digest_of
 from workbench.vector_cache import VectorCache
 from workbench.workspace import Workspace, read_manifest, remove_folder, verify_folder
 
-__all__ = ["BankSet", "Progress", "drop_stale", "is_built", "open_banks", "stale"]
+__all__ = [
+    "MADE",
+    "BankSet",
+    "Progress",
+    "build_command",
+    "by_model",
+    "dataset_in_force",
+    "drop_stale",
+    "identity_of",
+    "is_built",
+    "open_banks",
+    "retire_others",
+    "sets_by_model",
+    "stale",
+]
+
+# The kind of memory that a language model makes.
+MADE = "llm"
 
 Progress = Callable[[str, int, int], None]
 
@@ -44,15 +64,18 @@ def open_banks(
     """The bank set of a dataset, built first where it is missing, outdated or damaged.
 
     A second process that wants the same set waits for the first one's. Raises UsageError for an
-    unknown kind of memory or one that the dataset doesn't bring.
+    unknown kind of memory or one that the dataset doesn't bring, WorkspaceError for memories by a
+    model that are not built: those are never built in passing.
     """
-    if memories not in KINDS:
-        raise UsageError(f"unknown memories {memories!r}; choose from {', '.join(KINDS)}")
+    if memories not in KINDS and not by_model(memories):
+        raise UsageError(f"unknown memories {memories!r}; choose from {', '.join((*KINDS, MADE))}")
     opened = open_embedder(embedder, fetch=not workspace.read_only)
+    if by_model(memories):
+        return _open_made(workspace, name, memories, opened)
     if workspace.read_only and not is_built(workspace, name, memories, opened):
         raise WorkspaceError(
             f"the memories of {name} are not built, and the workspace is open for reading only; "
-            f"first: workbench build {name} --memories {memories} --embedder {embedder}"
+            f"first: {build_command(name, memories, embedder)}"
         )
     for _ in range(ATTEMPTS):
         try:
@@ -70,10 +93,10 @@ def _open(
     how: tuple[Progress | None, Workers],
 ) -> BankSet:
     """Raises FileNotFoundError where the set is removed meanwhile, or was outdated when done."""
-    dataset, content = _dataset(workspace, name)
+    dataset, content = dataset_in_force(workspace, name)
     if memories == "observations" and not dataset.observations:
         raise UsageError(f"{name} brings no observations; use --memories turns or facts")
-    identity = _identity(name, content, memories, opened)
+    identity = identity_of(name, content, memories, opened)
     key = digest_of(identity)
     folder = workspace.folder("banks", key)
     cached = VectorCache(workspace.folder("cache"), workspace.read_only)
@@ -83,7 +106,7 @@ def _open(
                 maker = Build(dataset, memories, opened, cached, *how)
                 files, facts = maker.make()
                 workspace.publish("banks", key, files, {**identity, **facts, "id": key})
-                _retire_others(workspace, key, identity)
+                retire_others(workspace, key, identity)
     return load_bank_set(folder, dataset, opened, cached)
 
 
@@ -92,8 +115,61 @@ def is_built(workspace: Workspace, name: str, memories: str, opened: SentenceEmb
     manifest = versions.manifest_in_force(workspace, name)
     if manifest is None:
         return False
-    key = digest_of(_identity(name, _content(manifest), memories, opened))
+    if by_model(memories):
+        return len(sets_by_model(workspace, name, memories, opened)) == 1
+    key = digest_of(identity_of(name, _content(manifest), memories, opened))
     return read_manifest(workspace.folder("banks", key)) is not None
+
+
+def by_model(memories: str) -> bool:
+    """Whether a kind of memory is a model's: "llm", or "llm@" with which one's."""
+    return memories.partition("@")[0] == MADE
+
+
+def build_command(name: str, memories: str, embedder: str = "minilm") -> str:
+    """The command that builds a bank set, for people to copy."""
+    kind = f"{MADE} --llm MODEL" if by_model(memories) else memories
+    return f"workbench build {name} --memories {kind} --embedder {embedder}"
+
+
+def sets_by_model(
+    workspace: Workspace, name: str, memories: str, opened: SentenceEmbedder
+) -> list[dict[str, Any]]:
+    """Manifests of the sets that models made of a dataset as it is in force, with the rules that
+    are in force; of one model alone where `memories` is "llm@NAME". Oldest first."""
+    kept = versions.manifest_in_force(workspace, name)
+    if kept is None:  # the bundled sample, before anything is kept of it
+        return []
+    wanted = identity_of(name, _content(kept), MADE, opened)
+    wanted["constructed"] = code_digest("constructed")
+    which = memories.partition("@")[2]
+    return [
+        manifest
+        for key, manifest in workspace.manifests("banks").items()
+        if all(manifest.get(field) == value for field, value in wanted.items())
+        and (not which or _model_name(manifest) == which or key.startswith(which))
+    ]
+
+
+def _model_name(manifest: dict[str, Any]) -> str:
+    return str(manifest["model"].get("model", manifest["model"].get("kind")))
+
+
+def _open_made(workspace: Workspace, name: str, memories: str, opened: SentenceEmbedder) -> BankSet:
+    """The one set that "llm" or "llm@NAME" means. Raises WorkspaceError where it is not built, or
+    damaged, UsageError where it could be one of several."""
+    dataset, _ = dataset_in_force(workspace, name)
+    found = sets_by_model(workspace, name, memories, opened)
+    if len(found) > 1:
+        several = ", ".join(f"{MADE}@{one['id'][:8]} ({_model_name(one)})" for one in found)
+        raise UsageError(f"the memories of {name} were built by several models: name {several}")
+    if not found or not _complete(workspace.folder("banks", found[0]["id"]), opened):
+        raise WorkspaceError(
+            f"the memories of {name} are not built by a language model ({memories}, as the data "
+            f"set and the rules are now); first: {build_command(name, memories, opened.name)}"
+        )
+    cached = VectorCache(workspace.folder("cache"), workspace.read_only)
+    return load_bank_set(workspace.folder("banks", found[0]["id"]), dataset, opened, cached)
 
 
 def stale(workspace: Workspace, name: str) -> list[str]:
@@ -114,7 +190,7 @@ def drop_stale(workspace: Workspace, name: str) -> list[str]:
     return dropped
 
 
-def _dataset(workspace: Workspace, name: str) -> tuple[Dataset, str]:
+def dataset_in_force(workspace: Workspace, name: str) -> tuple[Dataset, str]:
     """A dataset and the digest of what is remembered of it (its questions are not).
 
     An import may replace the version between the two looks; then both are taken again.
@@ -130,7 +206,7 @@ def _content(manifest: dict[str, Any]) -> str:
     return digest_of([stamps[f]["sha256"] for f in ("dialogues.jsonl", "observations.jsonl")])
 
 
-def _identity(name: str, content: str, memories: str, opened: SentenceEmbedder) -> dict[str, Any]:
+def identity_of(name: str, content: str, memories: str, opened: SentenceEmbedder) -> dict[str, Any]:
     """Everything that a bank set depends on."""
     return {
         "dataset": name,
@@ -159,11 +235,11 @@ def _complete(folder: Path, embedder: Embedder) -> bool:
     return True
 
 
-def _retire_others(workspace: Workspace, key: str, identity: dict[str, Any]) -> None:
+def retire_others(workspace: Workspace, key: str, identity: dict[str, Any]) -> None:
     """Remove what a finished build replaces; or the build itself, where it is outdated already."""
     if key in drop_stale(workspace, identity["dataset"]):
         return
-    same = ("dataset", "memories", "embedder")
+    same = ("dataset", "memories", "embedder", "model")
     for other, manifest in workspace.manifests("banks").items():
-        if other != key and all(manifest[field] == identity[field] for field in same):
+        if other != key and all(manifest.get(field) == identity.get(field) for field in same):
             remove_folder(workspace.folder("banks", other))

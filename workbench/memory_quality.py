@@ -6,7 +6,7 @@ Read from the banks and the dataset in one pass; nothing is compared pair by pai
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -18,7 +18,15 @@ from workbench.metrics import exclusion
 from workbench.schema import Memory, Question, Turn
 from workbench.stats import Basis, mean_interval
 
-__all__ = ["EVERY", "Coverage", "coverage", "dimension_counts", "duplicates", "orphans"]
+__all__ = [
+    "EVERY",
+    "Coverage",
+    "coverage",
+    "dimension_counts",
+    "duplicates",
+    "orphans",
+    "quality_rows",
+]
 
 EVERY = "all of them"  # the category of `coverage` that holds every question
 ORPHANS = dict.fromkeys(("what", "id", "owner", "session", "text", "why"), pl.String)
@@ -33,6 +41,15 @@ SHARES = {
     **dict.fromkeys(("n", "pieces", "covered"), pl.Int64),
     **dict.fromkeys(("mean", "lo", "hi"), pl.Float64),
     "basis": pl.String,
+}
+
+
+# What `extraction_quality.quality` counts of episodic memories, for people.
+COUNTED = {
+    "unsupported": "without support in their sources",
+    "by_chance": "that as many random turns would support",
+    "duplicates": "there before in the same words",
+    "junk": "junk",
 }
 
 
@@ -62,6 +79,18 @@ def dimension_counts(memories: pl.DataFrame) -> pl.DataFrame:
         for name in DIMENSIONS
     ]
     return pl.concat(parts)
+
+
+def quality_rows(report: Mapping[str, Any]) -> pl.DataFrame:
+    """The measures of an `extraction_quality.quality` report for a reader: `what, n, share`; `n` of
+    evidence counts pieces, of all else episodic memories."""
+    held = report["coverage"]["layers"].get("episodic", {})
+    rows = [
+        ("pieces of evidence held by an episodic memory", held.get("covered"), held.get("mean"))
+    ]
+    rows += [(said, report[key]["n"], report[key]["share"]) for key, said in COUNTED.items()]
+    schema = {"what": pl.String, "n": pl.Int64, "share": pl.Float64}
+    return pl.DataFrame(rows, schema=schema, orient="row")
 
 
 def duplicates(banks: BankSet, scope: str) -> pl.DataFrame:

@@ -10,19 +10,24 @@ from collections.abc import Iterable, Iterator
 
 from workbench.answer import ANSWERERS
 from workbench.ask import find_question
+from workbench.attribution import CLASSES
 from workbench.build import KINDS
 from workbench.datasets.report import Dataset
 from workbench.datasets.store import SAMPLE, names
 from workbench.effects import EFFECTS
-from workbench.embedders import EMBEDDERS, MODIFIERS
+from workbench.embedders import EMBEDDERS, MODIFIERS, SentenceEmbedder
+from workbench.library import MADE, by_model, is_built, sets_by_model
 from workbench.priors import PRIORS, REPEATED
 from workbench.retrieve import RETRIEVERS
+from workbench.run_plan import LLM_ANSWERER
 from workbench.view import View
 from workbench.workspace import Workspace
 
 __all__ = [
     "dataset_names",
     "embedders_held",
+    "kinds_there",
+    "opens_at_once",
     "people_of",
     "priors_for",
     "unknown",
@@ -42,6 +47,24 @@ def dataset_names(workspace: Workspace) -> list[str]:
 def embedders_held(workspace: Workspace) -> Iterator[str]:
     """The embedders of the workspace's banks; nothing is read before the first is asked for."""
     yield from (str(one["embedder"]) for one in workspace.manifests("banks").values())
+
+
+def kinds_there(workspace: Workspace, dataset: Dataset, opened: SentenceEmbedder) -> list[str]:
+    """The kinds of memory that a dataset has, or can have without asking a model: those by rule,
+    and what models have built, "llm" of one model, "llm@ID" of several."""
+    ruled = [kind for kind in KINDS if kind != "observations" or dataset.observations]
+    made = sets_by_model(workspace, dataset.name, MADE, opened)
+    several = [f"{MADE}@{manifest['id'][:8]}" for manifest in made]
+    return [*ruled, *(several if len(made) > 1 else [MADE] * len(made))]
+
+
+def opens_at_once(
+    workspace: Workspace, dataset: str, memories: str, opened: SentenceEmbedder
+) -> bool:
+    """Whether a page may open these memories unasked: they are built, or those of the bundled
+    sample, a matter of seconds. A model's are never built by opening a page."""
+    small = dataset == SAMPLE and not by_model(memories)
+    return small or is_built(workspace, dataset, memories, opened)
 
 
 def priors_for(memories: Iterable[str]) -> list[str]:
@@ -68,10 +91,11 @@ def usable(
     """
     known = {
         "dataset": list(datasets),
-        "memories": list(KINDS),
+        "memories": [*KINDS, *filter(by_model, [view.memories])],
         "retriever": list(RETRIEVERS),
         "effect": ["", *EFFECTS],
-        "answerer": ["", *ANSWERERS],
+        "answerer": ["", *ANSWERERS, LLM_ANSWERER],
+        "lost": ["", *CLASSES],
     }
     remarks, changes = [], {}
     for field, names_there in known.items():
@@ -135,10 +159,10 @@ def _has_a_name(embedder: str) -> bool:
 
 def _is_prior(name: str) -> bool:
     """Whether a prior's full name means something, its source included."""
-    if name in priors_for(KINDS) or name == "centroid":
+    if name in priors_for((*KINDS, MADE)) or name == "centroid":
         return True
     base, _, inner = name.partition(":")
-    contrasts = [f"contrast:{kind}" for kind in KINDS]
+    contrasts = [f"contrast:{kind}" for kind in (*KINDS, MADE)]
     return base in CONTROLS and inner in (*REPEATED[:2], *contrasts)
 
 

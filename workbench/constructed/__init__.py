@@ -1,0 +1,1 @@
+"""Memories by a language model: extraction a piece of a session, aggregation, profiles."""
