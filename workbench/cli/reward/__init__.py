@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from workbench.cli.reward import evaluation, judgments, models, privacy, scoring
+from workbench.cli.reward import evaluation, judgments, models, pairs, privacy, scoring
 
 __all__ = ["register"]
 
@@ -14,6 +14,7 @@ def register(app: typer.Typer) -> None:
         help="Do people prefer responses that use their memories? Judgments, features, a model.",
         no_args_is_help=True,
     )
+    pairs.register(reward)
     judgments.register(reward)
     scoring.register(reward)
     models.register(reward)
