@@ -4,94 +4,37 @@ __generated_with = "0.25.0"
 app = marimo.App(width="medium", app_title="Case studies")
 
 
-@app.cell(hide_code=True)
-def _():
+with app.setup(hide_code=True):
     import marimo as mo
     import msgspec
     import polars as pl
 
     from workbench.answer_one import answer_both
-    from workbench.ask import asking, told
+    from workbench.ask import asking
+    from workbench.case_answers import SAID, TELLING, lost_cases, told_by, told_of
     from workbench.case_card import card, card_name, facts_of
     from workbench.cases import RULES, choose, compare
     from workbench.cells import Study
-    from workbench.components import ladder, parts, split
     from workbench.datasets import store
     from workbench.effects import GRID, ranked
     from workbench.escaped import literal
     from workbench.excerpt import excerpt, listing
-    from workbench.figures import component_ladder, rank_movement, rank_split, score_parts
     from workbench.inspection import context
-    from workbench.library import is_built, open_banks
+    from workbench.library import build_command, by_model, open_banks
+    from workbench.linked_runs import named_runs, started_at
     from workbench.metrics import exclusion
-    from workbench.notebook import options, pressed, progress, remarked, shown, started
-    from workbench.passport import passport_of_question
+    from workbench.notebook import empty, options, pressed, progress, remarked, shown
+    from workbench.scenes.questions import ladder_of, movement_of, parts_of, split_of
     from workbench.traces import found
-    from workbench.usable import dataset_names, priors_for, usable_in
+    from workbench.usable import dataset_names, opens_at_once, priors_for, usable_in
 
-    workspace, sane, embedder, remarks = started(
-        reads=(
-            "dataset",
-            "question",
-            "memories",
-            "embedder",
-            "retriever",
-            "prior",
-            "lam",
-            "k",
-            "boost",
-        )
-    )
-    return (
-        GRID,
-        RULES,
-        Study,
-        answer_both,
-        asking,
-        card,
-        card_name,
-        choose,
-        compare,
-        component_ladder,
-        context,
-        dataset_names,
-        embedder,
-        excerpt,
-        exclusion,
-        facts_of,
-        found,
-        is_built,
-        ladder,
-        listing,
-        literal,
-        mo,
-        msgspec,
-        open_banks,
-        options,
-        parts,
-        passport_of_question,
-        pl,
-        pressed,
-        priors_for,
-        progress,
-        rank_movement,
-        rank_split,
-        ranked,
-        remarked,
-        remarks,
-        sane,
-        score_parts,
-        shown,
-        split,
-        store,
-        told,
-        usable_in,
-        workspace,
-    )
+    # What the section of the explorer's page on runs is called here.
+    PARTS = {"errors": "What was answered?"}
+    LOST = "lost"  # the rule that is a class of error
 
 
 @app.cell(hide_code=True)
-def _(mo):
+def _():
     mo.md(r"""
     # One question at a time
 
@@ -108,14 +51,38 @@ def _(mo):
 
 
 @app.cell(hide_code=True)
-def _(remarked, remarks, sane, store, usable_in, workspace):
+def _():
+    linked = started_at(
+        TELLING,
+        reads=(
+            "dataset",
+            "question",
+            "memories",
+            "embedder",
+            "retriever",
+            "prior",
+            "lam",
+            "k",
+            "boost",
+            "run",
+            "against",
+            "lost",
+            "section",
+        ),
+    )
+    workspace, sane, embedder, remarks = linked.start
+    return embedder, linked, remarks, sane, workspace
+
+
+@app.cell(hide_code=True)
+def _(remarks, sane, workspace):
     fitting, more_doubts = usable_in(sane, store.load(workspace, sane.dataset))
-    remarked([*remarks, *more_doubts])
+    remarked([*remarks, *more_doubts], sane.section, PARTS)
     return (fitting,)
 
 
 @app.cell(hide_code=True)
-def _(dataset_names, mo, fitting, workspace):
+def _(fitting, workspace):
     dataset_choice = mo.ui.dropdown(
         dataset_names(workspace), value=fitting.dataset, label="Data set"
     )
@@ -130,7 +97,7 @@ def _(dataset_choice):
 
 
 @app.cell(hide_code=True)
-def _(mo, options, fitting):
+def _(fitting):
     retrievers = {
         "dense: nearness in meaning alone": "dense",
         "ppro: the paper’s, with dimensions and semantic memories": "ppro",
@@ -156,7 +123,7 @@ def _(retriever_choice):
 
 
 @app.cell(hide_code=True)
-def _(dataset_name, mo, priors_for, fitting, store, workspace):
+def _(dataset_name, fitting, workspace):
     kinds = ["turns", "facts"]
     if store.load(workspace, dataset_name).observations:
         kinds.append("observations")
@@ -177,7 +144,7 @@ def _(prior_choice):
 
 
 @app.cell(hide_code=True)
-def _(GRID, mo, fitting):
+def _(fitting):
     lams = sorted({*GRID, fitting.lam})
     lam_slider = mo.ui.slider(
         steps=lams,
@@ -197,7 +164,7 @@ def _(lam_slider):
 
 
 @app.cell(hide_code=True)
-def _(mo, fitting):
+def _(fitting):
     k_number = mo.ui.number(
         1, 200, value=min(fitting.k, 200), label="K, how many memories are read"
     )
@@ -212,33 +179,20 @@ def _(k_number):
 
 
 @app.cell(hide_code=True)
-def _(dataset_name, embedder, fitting, is_built, mo, store, workspace):
-    ready = dataset_name == store.SAMPLE or is_built(
-        workspace, dataset_name, fitting.memories, embedder
-    )
+def _(dataset_name, embedder, fitting, workspace):
+    ready = opens_at_once(workspace, dataset_name, fitting.memories, embedder)
     build_button = mo.ui.run_button(label="Build the memories")
-    None if ready else build_button
+    None if ready or by_model(fitting.memories) else build_button
     return build_button, ready
 
 
 @app.cell(hide_code=True)
-def _(
-    build_button,
-    dataset_name,
-    literal,
-    mo,
-    open_banks,
-    pressed,
-    progress,
-    ready,
-    fitting,
-    workspace,
-):
+def _(build_button, dataset_name, ready, fitting, workspace):
     mo.stop(
-        not (ready or pressed(build_button)),
+        not ready and (by_model(fitting.memories) or not pressed(build_button)),
         mo.Html(
             "<p>The memories of this data set are not built yet. Press the button, or run:</p><pre>"
-            + literal(f"workbench build {dataset_name} --memories {fitting.memories}")
+            + literal(build_command(dataset_name, fitting.memories, fitting.embedder))
             + "</pre><p>About 200 turns a second on two cores; it happens once.</p>"
         ),
     )
@@ -250,7 +204,7 @@ def _(
 
 
 @app.cell(hide_code=True)
-def _(Study, banks, exclusion, k, lams, mo, prior, progress, ranked, retriever, fitting, workspace):
+def _(banks, k, lams, prior, retriever, fitting, workspace):
     mo.stop(
         all(exclusion(question) for question in banks.dataset.questions),
         mo.md(
@@ -266,24 +220,79 @@ def _(Study, banks, exclusion, k, lams, mo, prior, progress, ranked, retriever, 
 
 
 @app.cell(hide_code=True)
-def _(mo):
+def _(dataset_name, linked, workspace):
+    tellers = named_runs(workspace, TELLING, dataset_name)
+    teller_labels = {name: label for label, name in tellers.items()}
+    answering = named_runs(workspace, ("evaluate",), dataset_name)
+    run_choice = mo.ui.dropdown(
+        tellers,
+        value=teller_labels.get(linked.run.id) if linked.run else next(iter(answering), None),
+        allow_select_none=True,
+        searchable=True,
+        label="A run that is kept: it says what was answered, or where evidence was lost",
+        full_width=True,
+    )
+    run_choice if tellers else None
+    return run_choice, teller_labels, tellers
+
+
+@app.cell(hide_code=True)
+def _(run_choice):
+    run_name = run_choice.value
+    return (run_name,)
+
+
+@app.cell(hide_code=True)
+def _(linked, teller_labels, tellers):
+    against_choice = mo.ui.dropdown(
+        tellers,
+        value=teller_labels.get(linked.against.id) if linked.against else None,
+        allow_select_none=True,
+        searchable=True,
+        label="and another one beside it",
+        full_width=True,
+    )
+    against_choice if len(tellers) > 1 else None
+    return (against_choice,)
+
+
+@app.cell(hide_code=True)
+def _(against_choice):
+    against_name = against_choice.value
+    return (against_name,)
+
+
+@app.cell(hide_code=True)
+def _(against_name, banks, linked, run_name, workspace):
+    told_runs = told_by(
+        workspace, banks, [one for one in (run_name, against_name) if one], linked.judge
+    )
+    return (told_runs,)
+
+
+@app.cell(hide_code=True)
+def _():
     mo.md(r"""
     ## Choose a case
 
     The rule decides which questions are listed. *Largest gain* and *largest loss* compare the rank
     of the first piece of evidence with the profile and without it. *Confused in time*: the question
     asks about a time, and something alike, said on another day, stands in front. *Disputed answer*:
-    an audit says that the data set’s own answer is wrong.
+    an audit says that the data set’s own answer is wrong. Where a run is chosen above, its *class
+    of error* is a rule, too: an answer is wrong because what it needs was never remembered, or not
+    found, or found and not used.
     """)
     return
 
 
 @app.cell(hide_code=True)
-def _(RULES, mo):
+def _(fitting, told_runs):
+    rules = {one.title: name for name, one in RULES.items()}
+    if told_runs:
+        rules["class of error in the run above"] = LOST
+    asked_rule = LOST if fitting.lost and told_runs else "gain"
     rule_choice = mo.ui.radio(
-        {one.title: name for name, one in RULES.items()},
-        value=RULES["gain"].title,
-        label="Rule",
+        rules, value=next(title for title, one in rules.items() if one == asked_rule), label="Rule"
     )
     rule_choice
     return (rule_choice,)
@@ -296,10 +305,41 @@ def _(rule_choice):
 
 
 @app.cell(hide_code=True)
-def _(RULES, choose, everything, k, lam, listing, literal, mo, rule):
-    cases = choose(everything, rule, lam, k)
+def _(fitting, told_runs):
+    counts = told_runs[0].frame["class"].drop_nulls().value_counts(sort=True) if told_runs else []
+    class_labels = {f"{name} ({n:,})": name for name, n in counts.rows()} if told_runs else {}
+    by_class = {name: label for label, name in class_labels.items()}
+    class_choice = mo.ui.dropdown(
+        class_labels,
+        value=by_class.get(fitting.lost, next(iter(class_labels), None)),
+        label="Class of error",
+    )
+    return (class_choice,)
+
+
+@app.cell(hide_code=True)
+def _(class_choice, rule):
+    class_choice if rule == LOST else None
+    return
+
+
+@app.cell(hide_code=True)
+def _(class_choice):
+    lost = class_choice.value
+    return (lost,)
+
+
+@app.cell(hide_code=True)
+def _(everything, k, lam, lost, rule, told_runs):
+    if rule == LOST:
+        cases = lost_cases(everything, told_runs[0].frame, lost, lam, k)
+        rule_said = f"{lost}: {SAID[lost]}"
+        rule_missing = "No question whose evidence is known is of this class in the run above."
+    else:
+        cases = choose(everything, rule, lam, k)
+        rule_said, rule_missing = RULES[rule].said, RULES[rule].missing
     mo.Html(
-        f"<p>{literal(RULES[rule].said[:1].upper() + RULES[rule].said[1:])}.</p>"
+        f"<p>{literal(rule_said[:1].upper() + rule_said[1:])}.</p>"
         + listing(
             cases,
             {
@@ -312,13 +352,13 @@ def _(RULES, choose, everything, k, lam, listing, literal, mo, rule):
             },
         )
         if len(cases)
-        else f"<p>{literal(RULES[rule].missing)}</p>"
+        else f"<p>{literal(rule_missing)}</p>"
     )
     return (cases,)
 
 
 @app.cell(hide_code=True)
-def _(cases, dataset_name, everything, fitting, k, lam, mo, remarked):
+def _(cases, dataset_name, everything, fitting, k, lam):
     rows = {row["question"]: row for row in everything.at(lam, k).iter_rows(named=True)}
     listed = [one for one in dict.fromkeys([fitting.question, *cases["question"]]) if one in rows]
     labels = {f"{one} · {rows[one]['user']} · {rows[one]['text']}"[:110]: one for one in listed}
@@ -339,16 +379,15 @@ def _(case_choice):
 
 
 @app.cell(hide_code=True)
-def _(asking, banks, case, lam, mo, msgspec, recipe, study, told):
+def _(banks, case, lam, recipe, study):
     mo.stop(case is None, mo.md("Choose a case above."))
     weighed = msgspec.structs.replace(recipe, lam=lam)
     one = asking(banks, case, weighed, sources=study.sources(weighed))
-    asked = told(one)
-    return asked, one
+    return (one,)
 
 
 @app.cell(hide_code=True)
-def _(case, cases, compare, everything, facts_of, found, k, lam, listing, literal, mo, one, pl):
+def _(case, cases, everything, k, lam, one):
     reasons = dict(cases.select("question", "why").iter_rows())
     why = reasons.get(case, "It was asked for by name.")
     before, after = one.hits()
@@ -368,7 +407,7 @@ def _(case, cases, compare, everything, facts_of, found, k, lam, listing, litera
 
 
 @app.cell(hide_code=True)
-def _(mo):
+def _():
     mo.md(r"""
     ## Components, one at a time
 
@@ -381,15 +420,14 @@ def _(mo):
 
 
 @app.cell(hide_code=True)
-def _(asked, component_ladder, k, ladder, one, passport_of_question, shown):
-    passport = passport_of_question(asked, one.banks.dataset.name)
-    ladder_figure = component_ladder(ladder(one), passport, k)
+def _(k, one):
+    ladder_figure = ladder_of(one, k)
     shown(ladder_figure)
-    return ladder_figure, passport
+    return (ladder_figure,)
 
 
 @app.cell(hide_code=True)
-def _(mo):
+def _():
     mo.md(r"""
     ## Which part moves it
 
@@ -401,35 +439,35 @@ def _(mo):
 
 
 @app.cell(hide_code=True)
-def _(mo, one, passport, rank_split, split, shown):
-    moves = split(one)
-    mo.stop(moves.is_empty(), mo.md("No memory holds this question’s evidence: nothing can move."))
+def _(one):
+    split_figure = split_of(one)
     mo.stop(
-        moves["part"].n_unique() < 2,
-        mo.md("Nothing but the question speaks here, so nothing moves its evidence."),
+        split_figure is None,
+        mo.md(
+            "Nothing moves this question’s evidence: no memory holds it, or nothing but the "
+            "question speaks here."
+        ),
     )
-    split_figure = rank_split(moves, passport)
     shown(split_figure)
     return (split_figure,)
 
 
 @app.cell(hide_code=True)
-def _(k, one, parts, passport, score_parts, shown):
-    parts_figure = score_parts(parts(one, min(k, 10)), passport)
+def _(k, one):
+    parts_figure = parts_of(one, min(k, 10))
     shown(parts_figure)
     return (parts_figure,)
 
 
 @app.cell(hide_code=True)
-def _(asked, passport, rank_movement, shown):
-    first_ten = {name: hits[:10] for name, hits in asked["rankings"].items()}
-    movement_figure = rank_movement({**asked, "rankings": first_ten}, passport)
+def _(one):
+    movement_figure = movement_of(one, 10)
     shown(movement_figure, 900)
     return (movement_figure,)
 
 
 @app.cell(hide_code=True)
-def _(mo):
+def _():
     mo.md(r"""
     ## The evidence, where it was said
 
@@ -440,7 +478,7 @@ def _(mo):
 
 
 @app.cell(hide_code=True)
-def _(case, cases, context, excerpt, literal, mo, one, pl):
+def _(case, cases, one):
     rivals = cases.filter((pl.col("question") == case) & pl.col("rival").is_not_null())["rival"]
     rival = next((m for m in one.shelf.bank.memories if m.id in rivals.to_list()), None)
     mo.Html(
@@ -456,27 +494,63 @@ def _(case, cases, context, excerpt, literal, mo, one, pl):
 
 
 @app.cell(hide_code=True)
-def _(mo):
+def _():
     mo.md(r"""
-    ## What would be answered?
+    ## What was answered?
 
-    An answerer without a language model picks the sentence or date that fits best. It reads either
-    ranking and never sees the expected answer. *Answers by a language model, and whether an error
-    lies in memory, retrieval or answer, come from a command:*
-    `workbench evaluate NAME --answerer llm --llm openai:MODEL`
+    What the runs chosen above say of this question: the answer, its **class** (right, or where it
+    was lost), its F1 against the expected answer, and what a language model that judged it holds of
+    it, if one did. A judge’s verdict is an opinion, not the truth.
     """)
     return
 
 
 @app.cell(hide_code=True)
-def _(mo):
+def _(case, dataset_name, told_runs):
+    told_rows = told_of(case, told_runs)
+    columns = {
+        "run": "run",
+        "answer": "answer",
+        "class": "class",
+        "f1": "F1",
+        **({"verdict": "judged", "judge": "by"} if told_rows["judge"].count() else {}),
+    }
+    empty(
+        "No run that was chosen above has this question. These answer it: by rule, or with a "
+        "language model (a server’s, or one of this machine). The second is judged like this:",
+        f"workbench evaluate {dataset_name}\n"
+        f"workbench evaluate {dataset_name} --answerer llm --llm openai:MODEL\n"
+        "workbench judge RUN --llm openai:MODEL",
+    ) if told_rows.is_empty() else mo.Html(
+        listing(told_rows, columns)
+        + "".join(
+            f"<p><small>{literal(one)}: {literal(SAID[one])}.</small></p>"
+            for one in told_rows["class"].drop_nulls().unique(maintain_order=True)
+        )
+    )
+    return (told_rows,)
+
+
+@app.cell(hide_code=True)
+def _():
+    mo.md(r"""
+    ### Answered now, from either ranking
+
+    An answerer without a language model picks the sentence or date that fits best. It reads either
+    ranking and never sees the expected answer.
+    """)
+    return
+
+
+@app.cell(hide_code=True)
+def _():
     answer_button = mo.ui.run_button(label="Answer it")
     answer_button
     return (answer_button,)
 
 
 @app.cell(hide_code=True)
-def _(answer_both, answer_button, literal, mo, one, pressed):
+def _(answer_button, one):
     mo.stop(not pressed(answer_button), mo.md("*Press the button: it takes a few seconds.*"))
     answers = answer_both(one)
     shown_answers = {
@@ -496,7 +570,7 @@ def _(answer_both, answer_button, literal, mo, one, pressed):
 
 
 @app.cell(hide_code=True)
-def _(mo):
+def _():
     mo.md(r"""
     ## Take it with you
 
@@ -507,8 +581,8 @@ def _(mo):
 
 
 @app.cell(hide_code=True)
-def _(card, card_name, case, mo, one, rival, why):
-    card_page = card(one, why, rival.id if rival else None)
+def _(case, one, rival, told_rows, why):
+    card_page = card(one, why, rival.id if rival else None, said=told_rows)
     mo.download(
         card_page.encode(),
         filename=card_name(case),

@@ -5,22 +5,16 @@ app = marimo.App(width="medium", app_title="Evidence recall")
 
 with app.setup(hide_code=True):
     import marimo as mo
-    import polars as pl
 
-    from workbench import figures
-    from workbench.build import KINDS
+    from workbench.case_answers import question_pairs
     from workbench.ceilings import ceilings
     from workbench.cells import Study
     from workbench.curves import (
-        MEASURES,
-        by_category,
-        curves,
         difference,
         gap_words,
         measured,
         missing,
         only,
-        passport_of_runs,
         plan_for,
         table,
     )
@@ -28,17 +22,37 @@ with app.setup(hide_code=True):
     from workbench.errors import UsageError
     from workbench.escaped import literal
     from workbench.excerpt import listing
+    from workbench.figures import layer_heatmap
     from workbench.grids import layer_sweep
-    from workbench.library import is_built, open_banks
+    from workbench.library import build_command, by_model, open_banks
+    from workbench.linked_runs import named_runs, started_at
     from workbench.metrics import exclusion
-    from workbench.notebook import empty, pressed, progress, remarked, shown, started
+    from workbench.notebook import empty, pressed, progress, remarked, shown
     from workbench.passport import passport_of
     from workbench.prepare import in_split
+    from workbench.run_list import apart
     from workbench.runs import load_run
-    from workbench.usable import dataset_names, priors_for, usable_in
+    from workbench.scenes.curves import (
+        category_curves,
+        difference_of,
+        dots_of,
+        evidence_curves,
+        found_curves,
+        level_curves,
+    )
+    from workbench.usable import (
+        dataset_names,
+        kinds_there,
+        opens_at_once,
+        priors_for,
+        usable_in,
+    )
 
     # More questions than this, and what takes many measurements waits for its button.
     SMALL = 300
+    # What sections of the explorer's page on runs are called here.
+    KEPT = "Runs that are kept"
+    PARTS = {"one run": KEPT, "compare two": KEPT}
 
 
 @app.cell(hide_code=True)
@@ -62,9 +76,14 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
-    workspace, view, embedder, remarks = started(
+    linked = started_at(
+        ("recall",),
         reads=(
             "dataset",
+            "run",
+            "against",
+            "section",
+            "question",
             "memories",
             "embedder",
             "retriever",
@@ -73,10 +92,11 @@ def _():
             "k",
             "boost",
             "category",
-        )
+        ),
     )
-    remarked(remarks)
-    return embedder, view, workspace
+    workspace, view, embedder, remarks = linked.start
+    remarked(remarks, view.section, PARTS)
+    return embedder, linked, view, workspace
 
 
 @app.cell(hide_code=True)
@@ -100,8 +120,9 @@ def _(dataset_name, view, workspace):
 
 
 @app.cell(hide_code=True)
-def _(dataset, start):
-    kinds = [kind for kind in KINDS if kind != "observations" or dataset.observations]
+def _(dataset, embedder, start, workspace):
+    there = kinds_there(workspace, dataset, embedder)
+    kinds = list(dict.fromkeys([*there, start.memories]))
     memories_choice = mo.ui.dropdown(kinds, value=start.memories, label="What a memory is")
     return kinds, memories_choice
 
@@ -193,9 +214,13 @@ def _(measure_choice):
 
 
 @app.cell(hide_code=True)
-def _():
+def _(linked):
+    levels = {"turns": "turn", "whole sessions": "session"}
+    linked_level = linked.run.manifest["identity"]["level"] if linked.run else "turn"
     level_choice = mo.ui.dropdown(
-        {"turns": "turn", "whole sessions": "session"}, value="turns", label="Evidence is"
+        levels,
+        value=next(n for n, one in levels.items() if one == linked_level),
+        label="Evidence is",
     )
     return (level_choice,)
 
@@ -225,9 +250,13 @@ def _(category_choice):
 
 
 @app.cell(hide_code=True)
-def _(dataset):
+def _(dataset, linked):
+    parts_of_data = ["all", *sorted(set(dataset.splits.values()))]
+    linked_split = linked.run.manifest["identity"]["split"] if linked.run else "all"
     split_choice = mo.ui.dropdown(
-        ["all", *sorted(set(dataset.splits.values()))], value="all", label="Part of the data"
+        parts_of_data,
+        value=linked_split if linked_split in parts_of_data else "all",
+        label="Part of the data",
     )
     return (split_choice,)
 
@@ -240,7 +269,7 @@ def _(split_choice):
 
 @app.cell(hide_code=True)
 def _(dataset_name, embedder, memories, workspace):
-    ready = dataset_name == store.SAMPLE or is_built(workspace, dataset_name, memories, embedder)
+    ready = opens_at_once(workspace, dataset_name, memories, embedder)
     build_button = mo.ui.run_button(label="Build these memories")
     return build_button, ready
 
@@ -253,6 +282,7 @@ def _(
     lam_slider,
     level_choice,
     measure_choice,
+    memories,
     memories_choice,
     prior_choice,
     ready,
@@ -264,7 +294,7 @@ def _(
             mo.hstack([dataset_choice, memories_choice, split_choice], wrap=True, justify="start"),
             mo.hstack([retriever_choice, prior_choice, lam_slider], wrap=True, justify="start"),
             mo.hstack([measure_choice, level_choice, category_choice], wrap=True, justify="start"),
-            *([] if ready else [build_button]),
+            *([] if ready or by_model(memories) else [build_button]),
         ]
     )
     return
@@ -273,10 +303,10 @@ def _(
 @app.cell(hide_code=True)
 def _(build_button, dataset_name, memories, ready, view, workspace):
     mo.stop(
-        not (ready or pressed(build_button)),
+        not ready and (by_model(memories) or not pressed(build_button)),
         empty(
-            "These memories are not built yet. Press the button above, or run:",
-            f"workbench build {dataset_name} --memories {memories}",
+            "These memories are not built yet. Run this, or press the button where there is one:",
+            build_command(dataset_name, memories, view.embedder),
             "About 200 turns a second on two cores; it happens once.",
         ),
     )
@@ -330,13 +360,11 @@ def _(lam, prior, retriever):
 
 
 @app.cell(hide_code=True)
-def _(alone, alone_name, guided, guided_name, level, measure):
+def _(alone, alone_name, category, guided, guided_name, level, measure):
     both = (
         {alone_name: alone} if alone.id == guided.id else {guided_name: guided, alone_name: alone}
     )
-    curve_figure = figures.recall_curves(
-        curves(both, [measure]), passport_of_runs(both.values()), measure, level
-    )
+    curve_figure = evidence_curves(both, measure, level, category=category)
     shown(curve_figure)
     return (curve_figure,)
 
@@ -363,10 +391,8 @@ def _(alone, guided, measure):
 
 
 @app.cell(hide_code=True)
-def _(alone, alone_name, gap, guided, guided_name, measure):
-    difference_figure = figures.difference_curve(
-        gap.curve, passport_of(guided, alone), (guided_name, alone_name), measure
-    )
+def _(alone, alone_name, category, guided, guided_name, measure):
+    difference_figure = difference_of((guided, alone), (guided_name, alone_name), measure, category)
     shown(difference_figure)
     return (difference_figure,)
 
@@ -427,45 +453,33 @@ def _(banks, lam, plan, prior, retriever, retriever_names, setting, workspace):
 
 
 @app.cell(hide_code=True)
-def _(at_once, banks, by_prior, by_retriever, category, compare_button, plan, workspace):
+def _(at_once, banks, by_prior, by_retriever, compare_button, plan, workspace):
     mo.stop(
         not (at_once or pressed(compare_button)),
         mo.md("Press *Compare*: every setting ranks every question, some seconds each, once."),
     )
     with progress("Ranking every question under every setting") as tell_every:
         retriever_runs = {
-            name: only(measured(workspace, banks, one, plan, tell_every), category)
+            name: measured(workspace, banks, one, plan, tell_every)
             for name, one in by_retriever.items()
         }
         prior_runs = {
-            name: only(measured(workspace, banks, one, plan, tell_every), category)
+            name: measured(workspace, banks, one, plan, tell_every)
             for name, one in by_prior.items()
         }
     return prior_runs, retriever_runs
 
 
 @app.cell(hide_code=True)
-def _(level, measure, retriever_runs):
-    retriever_figure = figures.recall_curves(
-        curves(retriever_runs, [measure]),
-        passport_of_runs(retriever_runs.values()),
-        measure,
-        level,
-        by="retriever",
-    )
+def _(category, level, measure, retriever_runs):
+    retriever_figure = evidence_curves(retriever_runs, measure, level, "retriever", category)
     shown(retriever_figure)
     return (retriever_figure,)
 
 
 @app.cell(hide_code=True)
-def _(level, measure, prior_runs):
-    prior_figure = figures.recall_curves(
-        curves(prior_runs, [measure]),
-        passport_of_runs(prior_runs.values()),
-        measure,
-        level,
-        by="prior",
-    )
+def _(category, level, measure, prior_runs):
+    prior_figure = evidence_curves(prior_runs, measure, level, "prior", category)
     shown(prior_figure)
     return (prior_figure,)
 
@@ -485,13 +499,7 @@ def _():
 
 @app.cell(hide_code=True)
 def _(every_guided, level, measure):
-    category_figure = figures.recall_curves(
-        by_category(every_guided, [measure]),
-        passport_of(every_guided),
-        measure,
-        level,
-        by="category",
-    )
+    category_figure = category_curves(every_guided, measure, level)
     shown(category_figure)
     return (category_figure,)
 
@@ -515,13 +523,7 @@ def _(k_choice):
 
 @app.cell(hide_code=True)
 def _(alone_name, every_alone, every_guided, guided_name, k, measure):
-    dots = pl.concat(
-        by_category(run, [measure]).filter(pl.col("k") == k).with_columns(series=pl.lit(name))
-        for name, run in {guided_name: every_guided, alone_name: every_alone}.items()
-    )
-    by_category_figure = figures.category_dots(
-        dots, passport_of_runs([every_guided, every_alone]), f"{measure}@{k}"
-    )
+    by_category_figure = dots_of({guided_name: every_guided, alone_name: every_alone}, measure, k)
     shown(by_category_figure)
     return (by_category_figure,)
 
@@ -540,15 +542,8 @@ def _():
 
 
 @app.cell(hide_code=True)
-def _(guided, level):
-    found_figure = figures.recall_curves(
-        curves({"": guided}, list(MEASURES)), passport_of(guided), level=level
-    )
-    found_figure.update_layout(
-        title_text="Share, any and all of the evidence by K",
-        title_subtitle_text="with the prior; any ≥ share ≥ all, whatever the ranking",
-        yaxis_title_text="mean over questions",
-    )
+def _(category, guided, level):
+    found_figure = found_curves(guided, level, category)
     shown(found_figure)
     return (found_figure,)
 
@@ -557,26 +552,16 @@ def _(guided, level):
 def _(banks, category, lam, measure, prior, retriever, setting, split, workspace):
     with progress("Ranking by turn and by session") as tell_level:
         level_runs = {
-            f"K {name}": only(
-                measured(
-                    workspace,
-                    banks,
-                    setting(retriever, prior, lam),
-                    plan_for(banks, one, split=split),
-                    tell_level,
-                ),
-                category,
+            f"K {name}": measured(
+                workspace,
+                banks,
+                setting(retriever, prior, lam),
+                plan_for(banks, one, split=split),
+                tell_level,
             )
             for one, name in (("turn", "memories, by turn"), ("session", "sessions, by session"))
         }
-    level_runs = {name: run for name, run in level_runs.items() if len(run.frame)}
-    level_figure = figures.recall_curves(
-        curves(level_runs, [measure]), passport_of_runs(level_runs.values()), measure
-    )
-    level_figure.update_layout(
-        title_text="Evidence found by turn and by session",
-        title_subtitle_text="by turn K counts memories; by session it counts sessions",
-    )
+    level_figure = level_curves(level_runs, measure, category)
     shown(level_figure)
     return (level_figure,)
 
@@ -629,9 +614,7 @@ def _(
                 tell_audit,
             )
     limits = ceilings(banks, plan)
-    audit_figure = figures.recall_curves(
-        curves(audit_runs), passport_of_runs(audit_runs.values()), "recall", level, limits
-    )
+    audit_figure = evidence_curves(audit_runs, "recall", level, limits=limits)
     shown(audit_figure)
     return audit_figure, limits
 
@@ -693,12 +676,123 @@ def _(banks, lam, layers_at_once, layers_button, prior, setting, split, workspac
         layers_shown = mo.Html(f"<p>{literal(str(only_sessions))} by turn</p>")
     else:
         layers_run = load_run(workspace, layers_report["run"])
-        layers_figure = figures.layer_heatmap(
+        layers_figure = layer_heatmap(
             table(workspace, layers_run.id, "layers"), passport_of(layers_run)
         )
         layers_shown = shown(layers_figure)
     layers_shown
     return (layers_figure,)
+
+
+@app.cell(hide_code=True)
+def _():
+    mo.md(r"""
+    ## Runs that are kept
+
+    Whatever was measured in this workspace, here or by `workbench recall`, is a *run* that can be
+    opened again, and compared with another one question by question. A saved view of the explorer
+    that names runs opens them here.
+    """)
+    return
+
+
+@app.cell(hide_code=True)
+def _(dataset_name, linked, workspace):
+    kept_runs = named_runs(workspace, ("recall",), dataset_name)
+    kept_labels = {name: label for label, name in kept_runs.items()}
+    kept_choice = mo.ui.dropdown(
+        kept_runs,
+        value=kept_labels.get(linked.run.id) if linked.run else None,
+        allow_select_none=True,
+        searchable=True,
+        label="Run",
+        full_width=True,
+    )
+    kept_choice
+    return kept_choice, kept_labels, kept_runs
+
+
+@app.cell(hide_code=True)
+def _(kept_choice):
+    kept_run = kept_choice.value
+    return (kept_run,)
+
+
+@app.cell(hide_code=True)
+def _(kept_labels, kept_runs, linked):
+    against_choice = mo.ui.dropdown(
+        kept_runs,
+        value=kept_labels.get(linked.against.id) if linked.against else None,
+        allow_select_none=True,
+        searchable=True,
+        label="against",
+        full_width=True,
+    )
+    against_choice
+    return (against_choice,)
+
+
+@app.cell(hide_code=True)
+def _(against_choice):
+    kept_against = against_choice.value
+    return (kept_against,)
+
+
+@app.function(hide_code=True)
+def pair_of(runs, names, counted, asked):
+    """Two runs compared: what is shown, the figure, and every question of both."""
+    measure, category = counted
+    k, question = asked
+    try:
+        figure = difference_of(runs, names, measure, category)
+        gap = difference(*(only(run, category) for run in runs), measure)
+    except UsageError as incomparable:
+        return mo.Html(f"<p>{literal(str(incomparable))}</p>"), None, None
+    at = min(gap.tests["k"], key=lambda one: (abs(one - k), one))
+    rows = question_pairs(*runs, f"{measure}@{at}", question)
+    first = ", the view’s own first" if question else ""
+    headings = {"question": "question", "category": "category", "a": names[0], "b": names[1]}
+    told = (
+        f"<p>{literal(gap_words(gap, names, k))}</p>"
+        f"<p>The questions that differ most{first} ({literal(measure)}@{at}):</p>"
+        + listing(rows, {**headings, "difference": "difference"}, most=8)
+    )
+    return mo.vstack([shown(figure), mo.Html(told)]), figure, rows
+
+
+@app.cell(hide_code=True)
+def _(category, kept_against, kept_run, measure, workspace):
+    # Without a run nothing may stop here: under Jupyter a stop is an error.
+    one_run = load_run(workspace, kept_run) if kept_run else None
+    other_run = load_run(workspace, kept_against) if kept_run and kept_against else None
+    if one_run is None:
+        pair_names = ("", "")
+        kept_shown = mo.md("*Choose a run to see its curve, and another one to compare them.*")
+    else:
+        manifests = [one.manifest for one in (one_run, other_run) if one]
+        pair_names = apart(*manifests) if other_run else ("this run", "")
+        kept_pair = dict(zip(pair_names, (one_run, other_run), strict=True))
+        kept_figure = evidence_curves(
+            {name: one for name, one in kept_pair.items() if one},
+            measure,
+            one_run.manifest["identity"]["level"],
+            category=category,
+        )
+        kept_shown = shown(kept_figure)
+    kept_shown
+    return kept_figure, one_run, other_run, pair_names
+
+
+@app.cell(hide_code=True)
+def _(category, measure, one_run, other_run, pair_names, start, view):
+    if other_run is None:
+        pair_shown = None
+    else:
+        pair_shown, kept_difference_figure, pair_rows = pair_of(
+            (one_run, other_run), pair_names, (measure, category), (start.k, view.question)
+        )
+    pair_shown
+    return kept_difference_figure, pair_rows
 
 
 @app.cell(hide_code=True)

@@ -6,20 +6,20 @@ app = marimo.App(width="medium", app_title="λ and α")
 with app.setup(hide_code=True):
     import marimo as mo
     import msgspec
-    import polars as pl
 
-    from workbench import figures
-    from workbench.build import KINDS
+    from workbench.alpha_landscape import table_of
+    from workbench.alpha_report import choice_words
     from workbench.cells import Study
-    from workbench.curves import latest, plan_for, table
+    from workbench.curves import latest, plan_for
     from workbench.datasets import store
     from workbench.effects import GRID, flipped, ranked
     from workbench.errors import UsageError
     from workbench.escaped import literal
     from workbench.excerpt import listing
     from workbench.grids import control_sweep
-    from workbench.lambda_lines import control_lines, lambda_words, shares
-    from workbench.library import is_built, open_banks
+    from workbench.lambda_lines import control_lines, lambda_words
+    from workbench.library import build_command, by_model, open_banks
+    from workbench.linked_runs import named_runs, started_at
     from workbench.notebook import (
         attended,
         empty,
@@ -29,12 +29,28 @@ with app.setup(hide_code=True):
         progress,
         remarked,
         shown,
-        started,
     )
-    from workbench.passport import passport_of
+    from workbench.run_list import apart
     from workbench.runs import load_run
+    from workbench.scenes.sweeps import (
+        control_bars,
+        control_curves,
+        flips_at,
+        lambda_curve,
+        lambda_curves,
+        landscape_at,
+        shares_by_lam,
+        surface_of,
+        training_of,
+    )
     from workbench.sweep import lambda_sweep
-    from workbench.usable import dataset_names, priors_for, usable_in
+    from workbench.usable import (
+        dataset_names,
+        kinds_there,
+        opens_at_once,
+        priors_for,
+        usable_in,
+    )
 
     # With more questions than this, whatever takes many rankings waits for its button.
     SMALL = 300
@@ -62,11 +78,24 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
-    workspace, view, embedder, remarks = started(
-        reads=("dataset", "memories", "embedder", "retriever", "prior", "lam", "k", "boost")
+    linked = started_at(
+        ("sweep-lambda",),
+        reads=(
+            "dataset",
+            "run",
+            "against",
+            "memories",
+            "embedder",
+            "retriever",
+            "prior",
+            "lam",
+            "k",
+            "boost",
+        ),
     )
+    workspace, view, embedder, remarks = linked.start
     remarked(remarks)
-    return embedder, view, workspace
+    return embedder, linked, view, workspace
 
 
 @app.cell(hide_code=True)
@@ -90,8 +119,9 @@ def _(dataset_name, view, workspace):
 
 
 @app.cell(hide_code=True)
-def _(dataset, start):
-    kinds = [kind for kind in KINDS if kind != "observations" or dataset.observations]
+def _(dataset, embedder, start, workspace):
+    there = kinds_there(workspace, dataset, embedder)
+    kinds = list(dict.fromkeys([*there, start.memories]))
     memories_choice = mo.ui.dropdown(kinds, value=start.memories, label="What a memory is")
     return kinds, memories_choice
 
@@ -144,9 +174,13 @@ def _(prior_choice):
 
 
 @app.cell(hide_code=True)
-def _(dataset):
+def _(dataset, linked):
+    parts_of_data = ["all", *sorted(set(dataset.splits.values()))]
+    linked_split = linked.run.manifest["identity"]["split"] if linked.run else "all"
     split_choice = mo.ui.dropdown(
-        ["all", *sorted(set(dataset.splits.values()))], value="all", label="Part of the data"
+        parts_of_data,
+        value=linked_split if linked_split in parts_of_data else "all",
+        label="Part of the data",
     )
     return (split_choice,)
 
@@ -159,7 +193,7 @@ def _(split_choice):
 
 @app.cell(hide_code=True)
 def _(dataset_name, embedder, memories, workspace):
-    ready = dataset_name == store.SAMPLE or is_built(workspace, dataset_name, memories, embedder)
+    ready = opens_at_once(workspace, dataset_name, memories, embedder)
     build_button = mo.ui.run_button(label="Build these memories")
     return build_button, ready
 
@@ -168,6 +202,7 @@ def _(dataset_name, embedder, memories, workspace):
 def _(
     build_button,
     dataset_choice,
+    memories,
     memories_choice,
     prior_choice,
     ready,
@@ -178,7 +213,7 @@ def _(
         [
             mo.hstack([dataset_choice, memories_choice, split_choice], wrap=True, justify="start"),
             mo.hstack([retriever_choice, prior_choice], wrap=True, justify="start"),
-            *([] if ready else [build_button]),
+            *([] if ready or by_model(memories) else [build_button]),
         ]
     )
     return
@@ -187,10 +222,10 @@ def _(
 @app.cell(hide_code=True)
 def _(build_button, dataset_name, memories, ready, split, view, workspace):
     mo.stop(
-        not (ready or pressed(build_button)),
+        not ready and (by_model(memories) or not pressed(build_button)),
         empty(
-            "These memories are not built yet. Press the button above, or run:",
-            f"workbench build {dataset_name} --memories {memories}",
+            "These memories are not built yet. Run this, or press the button where there is one:",
+            build_command(dataset_name, memories, view.embedder),
             "About 200 turns a second on two cores; it happens once.",
         ),
     )
@@ -221,8 +256,7 @@ def _(banks, prior, retriever, start, study, workspace):
     with progress("Ranking every question at every λ"):
         report = lambda_sweep(study, recipe, lams, told_ks)
     sweep_run = load_run(workspace, report["run"])
-    surface = table(workspace, sweep_run.id, "surface")
-    return lams, recipe, report, surface, sweep_run, told_ks
+    return lams, recipe, report, sweep_run, told_ks
 
 
 @app.cell(hide_code=True)
@@ -244,10 +278,8 @@ def _():
 
 
 @app.cell(hide_code=True)
-def _(surface, sweep_run, told_ks):
-    surface_figure = figures.recall_surface(
-        surface.filter(pl.col("k").is_in(told_ks)), passport_of(sweep_run)
-    )
+def _(sweep_run, told_ks, workspace):
+    surface_figure = surface_of(workspace, sweep_run, told_ks)
     return (surface_figure,)
 
 
@@ -336,9 +368,9 @@ def _():
 
 
 @app.cell(hide_code=True)
-def _(here, k, lam, sweep_run):
+def _(here, k, lam, ranking, sweep_run):
     flips = flipped(here)
-    flips_figure = figures.rank_flips(flips, passport_of(sweep_run), lam, k)
+    flips_figure = flips_at(ranking, sweep_run, lam, k)
     shown(flips_figure)
     return flips, flips_figure
 
@@ -378,11 +410,48 @@ def _():
 
 
 @app.cell(hide_code=True)
-def _(k, report, surface, sweep_run):
-    plateau = report["plateau"][str(k)]
-    lambda_figure = figures.lambda_sensitivity(surface, passport_of(sweep_run), k, plateau)
+def _(k, sweep_run, workspace):
+    lambda_figure = lambda_curve(workspace, sweep_run, k)
     shown(lambda_figure)
     return (lambda_figure,)
+
+
+@app.cell(hide_code=True)
+def _(dataset_name, linked, workspace):
+    kept_sweeps = named_runs(workspace, ("sweep-lambda",), dataset_name)
+    linked_sweeps = {one.id for one in (linked.run, linked.against) if one}
+    sweeps_choice = mo.ui.multiselect(
+        kept_sweeps,
+        value=[label for label, one in kept_sweeps.items() if one in linked_sweeps],
+        max_selections=3,
+        label="Beside it, sweeps that are kept (`workbench sweep lambda`)",
+        full_width=True,
+    )
+    sweeps_choice if kept_sweeps else None
+    return (sweeps_choice,)
+
+
+@app.cell(hide_code=True)
+def _(sweeps_choice):
+    kept_beside = sweeps_choice.value
+    return (kept_beside,)
+
+
+@app.cell(hide_code=True)
+def _(k, kept_beside, sweep_run, workspace):
+    others = [load_run(workspace, one) for one in kept_beside if one != sweep_run.id]
+    named_sweeps = {
+        "the sweep above": sweep_run,
+        **{f"{apart(one.manifest, sweep_run.manifest)[0]} ({one.id[:8]})": one for one in others},
+    }
+    # Without others nothing may stop here: under Jupyter a stop is an error.
+    if others:
+        sweeps_figure = lambda_curves(workspace, named_sweeps, k)
+        sweeps_shown = shown(sweeps_figure)
+    else:
+        sweeps_shown = None
+    sweeps_shown
+    return (sweeps_figure,)
 
 
 @app.cell(hide_code=True)
@@ -399,7 +468,7 @@ def _(k, report):
 
 @app.cell(hide_code=True)
 def _(k, ranking, sweep_run):
-    effect_figure = figures.effect_shares(shares(ranking, k), passport_of(sweep_run), k)
+    effect_figure = shares_by_lam(ranking, sweep_run, k)
     shown(effect_figure)
     return (effect_figure,)
 
@@ -433,24 +502,24 @@ def _(controls_button, k, lam, recipe, report, small, study):
     # At λ = 1 no profile enters: there the best λ that uses one is tested.
     control_lam = lam if lam < 1 else report["test_vs_query_only"][str(k)]["lam"]
     control_recipe = msgspec.structs.replace(recipe, lam=control_lam)
-    control_report, control_curves, refused = None, None, ""
+    control_report, control_frame, refused = None, None, ""
     try:
         with progress("Ranking with other people’s profiles"):
             control_report = control_sweep(study, control_recipe, (k,))
-            control_curves = control_lines(study, control_recipe, (k,))
+            control_frame = control_lines(study, control_recipe, (k,))
     except UsageError as without_controls:
         refused = str(without_controls)
     mo.Html(f"<p><b>{literal(refused or control_report['verdict'])}</b></p>")
-    return control_curves, control_lam, control_report
+    return control_frame, control_lam, control_report
 
 
 @app.cell(hide_code=True)
-def _(control_curves, control_report, k, workspace):
+def _(control_frame, control_report, k, workspace):
     if control_report is None:
         control_lines_shown = None
     else:
-        control_lines_figure = figures.lambda_sensitivity(
-            control_curves, passport_of(load_run(workspace, control_report["run"])), k
+        control_lines_figure = control_curves(
+            control_frame, load_run(workspace, control_report["run"]), k
         )
         control_lines_shown = shown(control_lines_figure)
     control_lines_shown
@@ -458,16 +527,11 @@ def _(control_curves, control_report, k, workspace):
 
 
 @app.cell(hide_code=True)
-def _(control_lam, control_report, k, workspace):
+def _(control_report, k, workspace):
     if control_report is None:
         controls_shown = None
     else:
-        controls_figure = figures.ablation_bars(
-            table(workspace, control_report["run"], "settings"),
-            passport_of(load_run(workspace, control_report["run"])),
-            f"evidence recall@{k}, λ = {control_lam:g}",
-            "Control priors",
-        )
+        controls_figure = control_bars(workspace, load_run(workspace, control_report["run"]), k)
         controls_shown = shown(controls_figure)
     controls_shown
     return (controls_figure,)
@@ -512,30 +576,54 @@ def _(alpha_slider):
 def _(alpha, dataset_name, landscape_run, workspace):
     if landscape_run is None:
         landscape_shown = empty(
-            "Not made yet. The rewriter and its rewards come with a later part of the "
-            "workbench, and the landscape will stand here. No command makes it today; it will be "
-            f"made by “workbench sweep alpha {dataset_name} --mode landscape”.",
+            "Not made yet. It scores a few rewrites of each question, by rule or (--llm) by a "
+            "model, and takes a minute or more:",
+            f"workbench sweep alpha {dataset_name} --mode landscape",
         )
     else:
-        alpha_figure = figures.alpha_landscape(
-            table(workspace, landscape_run.id, "landscape"), passport_of(landscape_run), alpha
-        )
+        alpha_figure = landscape_at(workspace, landscape_run, alpha)
         landscape_shown = shown(alpha_figure)
     landscape_shown
     return (alpha_figure,)
 
 
 @app.cell(hide_code=True)
+def _(alpha, landscape_run, workspace):
+    if landscape_run is None or "pool.parquet" not in landscape_run.manifest["files"]:
+        choice_shown = None
+    else:
+        landscape_table = table_of(workspace, landscape_run.id)
+        choice_shown = mo.Html(
+            f"<p>{literal(choice_words(landscape_run.manifest['report'], landscape_table, alpha))}"
+            "</p>"
+            + listing(
+                landscape_table.changed(alpha),
+                {
+                    "question": "id",
+                    "asked": "as asked",
+                    "chosen": "chosen by gold",
+                    "recall_asked": "recall, asked",
+                    "recall": "chosen",
+                    "f1_asked": "F1, asked",
+                    "f1": "chosen ",
+                },
+                most=8,
+            )
+        )
+    choice_shown
+    return
+
+
+@app.cell(hide_code=True)
 def _(dataset_name, training_run, workspace):
     if training_run is None:
         training_shown = empty(
-            "Not made yet. Training curves will stand here once a rewriter can be trained. No "
-            f"command does that today; it will be done by “workbench train {dataset_name}”.",
+            "Not made yet. The curves of a training stand here; a small model learns on a "
+            "processor in minutes:",
+            f"workbench train {dataset_name} --preset cpu --model FOLDER",
         )
     else:
-        training_figure = figures.training_curves(
-            table(workspace, training_run.id, "training"), passport_of(training_run)
-        )
+        training_figure = training_of(workspace, training_run)
         training_shown = shown(training_figure)
     training_shown
     return (training_figure,)

@@ -8,25 +8,31 @@ with app.setup(hide_code=True):
     import marimo as mo
     import polars as pl
 
-    from workbench.build import KINDS
     from workbench.datasets import store
     from workbench.escaped import literal
     from workbench.excerpt import excerpt, listing
-    from workbench.figures import (
-        coverage_bars,
-        dimension_bars,
-        map_of_memories,
-        session_changes,
-        session_timeline,
-    )
-    from workbench.inspection import LAYERS, by_month, context, history, memory_table
-    from workbench.library import is_built, open_banks
+    from workbench.extraction_quality import quality
+    from workbench.inspection import LAYERS, context, history, memory_table
+    from workbench.library import MADE, build_command, by_model, open_banks
     from workbench.memory_map import memory_map, near_duplicates, neighbours
-    from workbench.memory_quality import coverage, dimension_counts, duplicates, orphans
-    from workbench.notebook import pressed, progress, remarked, shown, started
-    from workbench.passport import passport_of_banks
-    from workbench.streaming import session_added
-    from workbench.usable import dataset_names, usable_in
+    from workbench.memory_quality import coverage, duplicates, orphans, quality_rows
+    from workbench.notebook import empty, pressed, progress, remarked, shown, started
+    from workbench.scenes.memories import (
+        added,
+        added_by,
+        covered_by,
+        dimensions_of,
+        map_of,
+        sessions_of,
+    )
+    from workbench.usable import dataset_names, kinds_there, opens_at_once, usable_in
+
+    # What sections of the explorer's page on a user are called here.
+    REMEMBERED = "What is remembered"
+    PARTS = {
+        **dict.fromkeys(("profile", "memories", "dialogue"), REMEMBERED),
+        "map": "A map of the memories",
+    }
 
 
 @app.cell(hide_code=True)
@@ -51,9 +57,9 @@ def _():
 @app.cell(hide_code=True)
 def _():
     workspace, view, embedder, remarks = started(
-        reads=("dataset", "scope", "user", "memories", "embedder", "search", "turn")
+        reads=("dataset", "scope", "user", "memories", "embedder", "search", "turn", "section")
     )
-    remarked(remarks)
+    remarked(remarks, view.section, PARTS)
     return embedder, view, workspace
 
 
@@ -80,15 +86,31 @@ def _(dataset_name, view, workspace):
 
 
 @app.cell(hide_code=True)
-def _(dataset, fitting):
-    kinds = [kind for kind in KINDS if kind != "observations" or dataset.observations]
+def _(dataset, embedder, fitting, view, workspace):
+    there = kinds_there(workspace, dataset, embedder)
+    kinds = list(dict.fromkeys([*there, fitting.memories]))
     kind_choice = mo.ui.dropdown(
         kinds,
         value=fitting.memories,
         label="An episodic memory is (turns: one turn; facts: a statement made by rules; "
-        "observations: one that came with the data)",
+        "observations: one that came with the data; llm: a statement that a language model wrote)",
     )
-    kind_choice
+    unmade = not any(map(by_model, there))
+    by_llm = (
+        "No language model has made memories of this data set yet. This does, with a model of this "
+        "machine or a server’s, and they are offered above:"
+    )
+    command = build_command(dataset.name, MADE, view.embedder)
+    mo.vstack(
+        [
+            kind_choice,
+            *(
+                [mo.accordion({"Memories by a language model": empty(by_llm, command)})]
+                if unmade
+                else []
+            ),
+        ]
+    )
     return (kind_choice,)
 
 
@@ -100,20 +122,20 @@ def _(kind_choice):
 
 @app.cell(hide_code=True)
 def _(dataset_name, embedder, kind, workspace):
-    ready = dataset_name == store.SAMPLE or is_built(workspace, dataset_name, kind, embedder)
+    ready = opens_at_once(workspace, dataset_name, kind, embedder)
     build_button = mo.ui.run_button(label="Build these memories")
-    None if ready else build_button
+    None if ready or by_model(kind) else build_button
     return build_button, ready
 
 
 @app.cell(hide_code=True)
 def _(build_button, dataset_name, kind, ready, view, workspace):
     mo.stop(
-        not (ready or pressed(build_button)),
-        mo.Html(
-            "<p>These memories are not built yet. Press the button, or run:</p><pre>"
-            + literal(f"workbench build {dataset_name} --memories {kind}")
-            + "</pre><p>About 200 turns a second on two cores; it happens once.</p>"
+        not ready and (by_model(kind) or not pressed(build_button)),
+        empty(
+            "Not built yet. Run this, or press the button where there is one:",
+            build_command(dataset_name, kind, view.embedder),
+            "By rules about 200 turns a second on two cores; it happens once.",
         ),
     )
     with progress("Building the memories") as tell:
@@ -196,13 +218,8 @@ def _(session_number):
 
 
 @app.cell(hide_code=True)
-def _(banks, chosen_session, sessions):
-    many = len(sessions) > 600 and sessions["start"].null_count() < len(sessions)
-    timeline_figure = session_timeline(
-        by_month(sessions) if many else sessions,
-        passport_of_banks(banks.manifest, len(sessions)),
-        None if many else chosen_session,
-    )
+def _(banks, chosen_session, scope):
+    timeline_figure = sessions_of(banks, scope, chosen_session)
     shown(timeline_figure)
     return (timeline_figure,)
 
@@ -221,8 +238,9 @@ def _():
 
 
 @app.cell(hide_code=True)
-def _():
-    layer_choice = mo.ui.radio(LAYERS, value=LAYERS[0], label="Layer", inline=True)
+def _(view):
+    first_layer = view.section if view.section in LAYERS else LAYERS[0]
+    layer_choice = mo.ui.radio(LAYERS, value=first_layer, label="Layer", inline=True)
     layer_choice
     return (layer_choice,)
 
@@ -328,14 +346,9 @@ def _(banks, memory_id, remembered, scope):
 
 
 @app.cell(hide_code=True)
-def _(banks, remembered, user):
-    counted = remembered.filter(
-        (pl.col("layer") == "episodic") & ((pl.col("owner") == user) if user else True)
-    )
-    mo.stop(not len(counted), mo.md("There are no episodic memories here."))
-    dimension_figure = dimension_bars(
-        dimension_counts(counted), passport_of_banks(banks.manifest, len(counted))
-    )
+def _(banks, scope, user):
+    dimension_figure = dimensions_of(banks, scope, user)
+    mo.stop(dimension_figure is None, mo.md("There are no episodic memories here."))
     shown(dimension_figure)
     return (dimension_figure,)
 
@@ -368,11 +381,9 @@ def _(banks, memory_id, scope):
 
 
 @app.cell(hide_code=True)
-def _(banks, drawn_map, memory_id, nearest):
+def _(banks, drawn_map, memory_id, scope, user):
     mo.stop(not len(drawn_map.points), mo.md("A map needs three memories or more."))
-    map_figure = map_of_memories(
-        drawn_map, passport_of_banks(banks.manifest, drawn_map.drawn), memory_id, nearest["memory"]
-    )
+    map_figure = map_of(banks, drawn_map, scope, user, memory_id)
     shown(map_figure)
     return (map_figure,)
 
@@ -472,16 +483,7 @@ def _(banks):
     mo.stop(
         not cover.n, mo.md("This data set has no questions with evidence, so nothing to cover.")
     )
-    coverage_figure = coverage_bars(
-        cover.shares,
-        passport_of_banks(
-            banks.manifest,
-            cover.n,
-            clusters=cover.scopes,
-            excluded=cover.excluded,
-            basis=cover.basis,
-        ),
-    )
+    coverage_figure = covered_by(banks, cover)
     shown(coverage_figure)
     return (coverage_figure,)
 
@@ -510,24 +512,20 @@ def _():
 @app.cell(hide_code=True)
 def _(added_button, banks, chosen_session, scope):
     mo.stop(not pressed(added_button), mo.md("*Press the button: it takes a second or more.*"))
-    added = session_added(banks, scope, chosen_session)
-    return (added,)
+    difference = added(banks, scope, chosen_session)
+    return (difference,)
 
 
 @app.cell(hide_code=True)
-def _(added, banks):
-    added_figure = session_changes(
-        added.counts,
-        passport_of_banks(banks.manifest, int(added.counts["n"].sum())),
-        added.rebuilt,
-    )
+def _(banks, chosen_session, difference, scope):
+    added_figure = added_by(banks, difference, scope, chosen_session)
     shown(added_figure)
     return (added_figure,)
 
 
 @app.cell(hide_code=True)
-def _(added):
-    changed = added.changes.filter(pl.col("change") != "unchanged")
+def _(difference):
+    changed = difference.changes.filter(pl.col("change") != "unchanged")
     mo.Html(
         f"<p><b>Groups and facts of profiles that changed: {len(changed):,}</b></p>"
         + listing(
@@ -541,8 +539,8 @@ def _(added):
                 "after": "turns after",
             },
         )
-        + f"<p><b>New episodic memories: {len(added.memories):,}</b></p>"
-        + listing(added.memories, {"owner": "whose", "text": "text", "sources": "turns"}, 8)
+        + f"<p><b>New episodic memories: {len(difference.memories):,}</b></p>"
+        + listing(difference.memories, {"owner": "whose", "text": "text", "sources": "turns"}, 8)
     )
     return
 
@@ -550,16 +548,54 @@ def _(added):
 @app.cell(hide_code=True)
 def _():
     mo.md(r"""
-    ## Memories made by a language model
+    ## How good are they?
 
-    *Not made yet.* Memories that a language model extracts, and a report on their quality (facts
-    without support in their sources, junk, what was missed), will be opened here like the others.
-    The command that will make them:
-
-    ```sh
-    workbench build NAME --memories llm --llm openai:MODEL
-    ```
+    The same questions to every kind of memory, whoever made it. **Held**: the evidence that some
+    memory names as its source. **Without support**: a memory of which the turns it names say
+    nothing, by words and by cosine; beside it, how many memories *as many random turns* would seem
+    to support, which says what the check is worth. **Twice**: the same again. **Junk**: a question,
+    too few words, or a text that a pronoun begins. A swapped name or a lost “not” is found by none
+    of these.
     """)
+    return
+
+
+@app.cell(hide_code=True)
+def _():
+    quality_button = mo.ui.run_button(label="Check them")
+    quality_button
+    return (quality_button,)
+
+
+@app.cell(hide_code=True)
+def _(banks, quality_button):
+    mo.stop(not pressed(quality_button), mo.md("*Press the button: some seconds.*"))
+    checked = quality(banks)
+    return (checked,)
+
+
+@app.cell(hide_code=True)
+def _(checked):
+    model = checked["model"] or {}
+    pending = f"{len(checked['pending']):,} parts of the dialogue are pending: run the build again"
+    mo.Html(
+        f"<p><b>{checked['counts']['episodic']:,} episodic memories"
+        + (f", made by {literal(str(model.get('model', model.get('kind'))), 80)}" if model else "")
+        + "</b>"
+        + (f"<br>{pending}" if checked["pending"] else "")
+        + "</p>"
+        + listing(quality_rows(checked), {"what": "", "n": "memories", "share": "share"})
+        + "".join(
+            f"<p><b>{title}</b></p>"
+            + listing(
+                pl.DataFrame(checked[name]["examples"], infer_schema_length=None),
+                {"text": "memory", "sources": "turns"},
+                5,
+            )
+            for name, title in (("unsupported", "Without support"), ("junk", "Junk"))
+            if checked[name]["examples"]
+        )
+    )
     return
 
 

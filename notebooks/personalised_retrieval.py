@@ -10,27 +10,19 @@ def _():
     import msgspec
     import polars as pl
 
-    from workbench import lesson
+    from workbench import lesson, toy_lesson
     from workbench.ask import asking
     from workbench.cells import Study
-    from workbench.components import parts
     from workbench.datasets import store
     from workbench.effects import GRID, ranked
     from workbench.errors import UsageError
     from workbench.escaped import literal
     from workbench.excerpt import excerpt, listing
-    from workbench.figures import (
-        ablation_bars,
-        prior_plane,
-        rank_scatter,
-        same_words,
-        score_parts,
-    )
     from workbench.grids import control_sweep
     from workbench.inspection import context
     from workbench.library import open_banks
     from workbench.notebook import opened, pressed, progress, remarked, shown
-    from workbench.plane import plane
+    from workbench.scenes.lesson import askers_of, control_of, hurt_of, plane_of, scatter_of, toy_of
     from workbench.schema import Recipe
 
     workspace, view, remarks = opened(reads=("dataset", "question", "lam"))
@@ -46,33 +38,33 @@ def _():
         GRID,
         Study,
         UsageError,
-        ablation_bars,
+        askers_of,
         asking,
         context,
+        control_of,
         control_sweep,
         excerpt,
+        hurt_of,
         lesson,
         listing,
         literal,
         mo,
         msgspec,
         open_banks,
-        parts,
         pl,
-        plane,
+        plane_of,
         pressed,
-        prior_plane,
         progress,
-        rank_scatter,
         ranked,
         recipe,
         remarked,
         remarks,
-        same_words,
-        score_parts,
+        scatter_of,
         shown,
         shown_check,
         store,
+        toy_lesson,
+        toy_of,
         view,
         workspace,
     )
@@ -83,7 +75,7 @@ def _(mo):
     mo.md(r"""
     # Same words, different people
 
-    *A lesson of about 20 minutes, with six exercises. It needs no network and no other data.*
+    *A lesson of about 25 minutes, with seven exercises. It needs no network and no other data.*
 
     Two friends chat for a year. Later each asks a machine: **“What am I training for?”** The words
     are the same and the right answers are not. Can the machine do better if it knows a little about
@@ -177,11 +169,9 @@ def _(askers, banks, listing, mo, pl, words):
 
 
 @app.cell(hide_code=True)
-def _(askers, effects, everything, lesson, pl, recipe, same_words, words, shown):
+def _(askers, askers_of, effects, everything, pl, recipe, words, shown):
     asked_here = effects.filter(pl.col("question").is_in([q.id for q in askers[words]]))
-    words_figure = same_words(
-        asked_here, lesson.lesson_passport(everything, recipe, len(asked_here)), recipe.k
-    )
+    words_figure = askers_of(everything, recipe, words)
     shown(words_figure)
     return asked_here, words_figure
 
@@ -332,24 +322,19 @@ def _(
     banks,
     everything,
     lam,
-    lesson,
     literal,
     mo,
     msgspec,
     person,
-    plane,
-    prior_plane,
+    plane_of,
     recipe,
     shown,
 ):
     mixed = msgspec.structs.replace(recipe, lam=lam)
     try:
-        seen = plane(asking(banks, person.id, mixed))
+        plane_figure = plane_of(everything, asking(banks, person.id, mixed))
     except UsageError as error:
         mo.stop(True, mo.Html(f"<p>{literal(str(error))}. Choose somebody else above.</p>"))
-    plane_figure = prior_plane(
-        seen, lesson.lesson_passport(everything, mixed, 1), person.gold.evidence[0]
-    )
     shown(plane_figure)
     return (plane_figure,)
 
@@ -416,8 +401,8 @@ def _(mo):
 
 
 @app.cell(hide_code=True)
-def _(effects, everything, lesson, rank_scatter, recipe, shown):
-    scatter_figure = rank_scatter(effects, lesson.lesson_passport(everything, recipe))
+def _(everything, recipe, scatter_of, shown):
+    scatter_figure = scatter_of(everything, recipe)
     shown(scatter_figure)
     return (scatter_figure,)
 
@@ -484,13 +469,11 @@ def _(mo):
 
 
 @app.cell(hide_code=True)
-def _(
-    asking, banks, effects, everything, hurt_answer, lesson, parts, pl, recipe, score_parts, shown
-):
+def _(asking, banks, effects, everything, hurt_answer, hurt_of, pl, recipe, shown):
     by_loss = effects.sort(pl.col("rank_having") - pl.col("rank_without"), nulls_last=True)
     hurt_question = hurt_answer or by_loss.drop_nulls("rank_having")["question"][-1]
     hurt = asking(banks, hurt_question, recipe)
-    hurt_figure = score_parts(parts(hurt, 6), lesson.lesson_passport(everything, recipe, 1))
+    hurt_figure = hurt_of(everything, hurt)
     shown(hurt_figure)
     return hurt, hurt_figure
 
@@ -538,14 +521,9 @@ def _(Study, banks, control_button, control_sweep, mo, pressed, progress, recipe
 
 
 @app.cell(hide_code=True)
-def _(ablation_bars, controls, everything, lesson, recipe, shown):
+def _(control_of, controls, everything, lesson, recipe, shown):
     control_rows = lesson.control_rows(controls, recipe.k)
-    control_figure = ablation_bars(
-        control_rows,
-        lesson.lesson_passport(everything, recipe),
-        f"evidence recall@{recipe.k}",
-        "Whose profile",
-    )
+    control_figure = control_of(everything, control_rows, recipe)
     shown(control_figure)
     return control_figure, control_rows
 
@@ -579,6 +557,139 @@ def _(control_answer, control_rows, lesson, pl, shown_check):
 @app.cell(hide_code=True)
 def _(mo):
     mo.md(r"""
+    ## 6 · Teach the machine to ask better  *(5 min)*
+
+    Instead of mixing arrows, a machine can learn to **rewrite the question** before it searches.
+    Nobody tells it how. It tries several rewrites of one question (a *group*), and each is **paid**
+    by where the evidence then stands: 1 at the first place, less further down. What was paid better
+    than the rest of its own group becomes likelier. That is **GRPO**, *group relative policy
+    optimisation*, and the paper trains a language model with it.
+
+    This is a toy of that, small enough to look inside. It chooses among 24 fixed rules, all equally
+    likely at first, and learns from the first friends’ questions. The last friends’ questions show
+    whether what it learnt is of use to others. The rewards are those of the real training, which
+    adds a second one for the answer.
+    """)
+    return
+
+
+@app.cell(hide_code=True)
+def _(mo):
+    toy_button = mo.ui.run_button(label="Train the toy")
+    toy_button
+    return (toy_button,)
+
+
+@app.cell(hide_code=True)
+def _(banks, mo, msgspec, pressed, progress, recipe, toy_button, toy_lesson, workspace):
+    mo.stop(not pressed(toy_button), mo.md("*Press the button: some seconds, the first time.*"))
+    with progress("Trying every rule on every question"):
+        taught = toy_lesson.learnt(
+            workspace, banks, msgspec.structs.replace(recipe, prior="none", lam=1.0)
+        )
+    return (taught,)
+
+
+@app.cell(hide_code=True)
+def _(banks, shown, taught, toy_of):
+    toy_figure = toy_of(taught, banks)
+    shown(toy_figure)
+    return (toy_figure,)
+
+
+@app.cell(hide_code=True)
+def _(listing, mo, taught, toy_lesson):
+    mo.Html(
+        "<p>What it has come to prefer, and what that pays on average:</p>"
+        + listing(
+            toy_lesson.rule_rows(taught),
+            {
+                "rule": "rule",
+                "likely": "how likely",
+                "trained": "paid, questions trained on",
+                "other": "paid, another conversation",
+            },
+        )
+    )
+    return
+
+
+@app.cell(hide_code=True)
+def _(mo):
+    mo.md(r"""
+    **One step under the glass.** Eight rewrites of one question were drawn. The **advantage** is
+    how much better than its group a rewrite was paid, in units of the group’s own spread; where all
+    are paid alike it is zero, and nothing is learnt. The **ratio** says how much likelier the rule
+    became. A gain counts up to a ratio of 1.2 only (**clipping**): no single step may change the
+    machine’s habits much. And the **KL** measures how far it has come from where it began, which
+    costs a little, so that it does not lose its way.
+    """)
+    return
+
+
+@app.cell(hide_code=True)
+def _(mo, taught):
+    step_slider = mo.ui.slider(1, taught.how.steps, value=1, show_value=True, label="step")
+    step_slider
+    return (step_slider,)
+
+
+@app.cell(hide_code=True)
+def _(step_slider):
+    toy_step = step_slider.value
+    return (toy_step,)
+
+
+@app.cell(hide_code=True)
+def _(listing, mo, taught, toy_lesson, toy_step):
+    group = toy_lesson.group_rows(taught, toy_step)
+    mo.Html(
+        listing(
+            group.with_columns(clipped=group["clipped"].replace_strict({True: "yes", False: "no"})),
+            {
+                "rewrite": "rewrite",
+                "paid": "paid",
+                "advantage": "advantage",
+                "likely": "likely before",
+                "afterwards": "after",
+                "ratio": "ratio",
+                "objective": "counts as",
+                "clipped": "clipped",
+                "kl": "KL",
+            },
+        )
+    )
+    return (group,)
+
+
+@app.cell(hide_code=True)
+def _(group, mo, toy_lesson):
+    gain_choice = mo.ui.dropdown(
+        [*dict.fromkeys(group["rewrite"]), toy_lesson.NONE],
+        label="**Exercise 7.** Which of these rewrites does its group push up most? (What it comes "
+        "to in the end depends on the other groups of the step, too.)",
+        full_width=True,
+    )
+    gain_choice
+    return (gain_choice,)
+
+
+@app.cell(hide_code=True)
+def _(gain_choice):
+    gain_answer = gain_choice.value
+    return (gain_answer,)
+
+
+@app.cell(hide_code=True)
+def _(gain_answer, group, shown_check, toy_lesson):
+    gain_check = toy_lesson.check_gain(gain_answer, group)
+    shown_check(gain_check)
+    return (gain_check,)
+
+
+@app.cell(hide_code=True)
+def _(mo):
+    mo.md(r"""
     ## What to keep  *(1 min)*
 
     - The words alone cannot tell who is asking; a profile can.
@@ -586,9 +697,8 @@ def _(mo):
       that answers the question or not.
     - So look at gains *and* losses, and at controls, before you call it personal.
 
-    **Next: teach the machine to ask better.** Instead of mixing arrows, a small model can learn to
-    rewrite the question. A toy of that (*GRPO*: try several rewrites, keep what finds more) will
-    join this lesson. *Not made yet*: no command does that today.
+    - A machine can learn to ask better from nothing but what its tries are paid. It learns what is
+      paid for, so look at what that is, and at questions that it was not trained on.
 
     **Look further:** `workbench notebooks case_studies` takes any question apart, and
     `workbench explore` lets you ask your own.
@@ -602,7 +712,7 @@ def _(mo):
         {
             "For teachers": mo.md(r"""
     - Nothing leaves the machine and nothing is fetched: install once, then teach offline.
-    - Parts 1 and 3 carry the lesson; short of time, leave out parts 2 and 5.
+    - Parts 1 and 3 carry the lesson; short of time, leave out parts 2, 5 and 6.
     - Exercises 2, 3 and 5 have answers that depend on what was chosen: pairs can compare.
     - A question for the class after part 4: *what would a profile need to know to help here?*
     - A question after part 5: *what would convince you that a gain is personal?*

@@ -10,30 +10,29 @@ with app.setup(hide_code=True):
     import marimo as mo
     import polars as pl
 
-    from reward_model.agreement import PAPER, preference_table
-    from reward_model.figures import (
-        comparisons_passport,
-        contribution_waterfall,
-        model_passport,
-        preference_dots,
-    )
-    from reward_model.fitting import explain_comparison
-    from reward_model.quality import quality_filter
     from reward_model.ready import (
         SIMULATED,
         evaluations_of,
         own_file,
         ready_evaluation,
-        ready_model,
         ready_scores,
         ready_set,
         set_names,
     )
     from reward_model.report import reward_findings
     from reward_model.rubric import RUBRIC
+    from reward_model.scenes import pair_of, preferences_of
     from workbench.escaped import literal
     from workbench.excerpt import listing
     from workbench.notebook import opened, options, pressed, progress, remarked, shown
+
+    # What sections of the explorer's page on the reward model are called here.
+    PARTS = {
+        "preferences": "What is preferred",
+        "coefficients": "What counts, and how much",
+        "accuracy": "How good it is, and what each part adds",
+        "one pair": "One pair explained",
+    }
 
 
 @app.cell(hide_code=True)
@@ -57,13 +56,13 @@ def _():
 
 @app.cell(hide_code=True)
 def _():
-    workspace, view, remarks = opened("path", reads=("judgments", "comparison"))
+    workspace, view, remarks = opened("path", reads=("judgments", "comparison", "section"))
     known = set_names(workspace)
     asked_for = view.judgments if view.judgments in known else SIMULATED
     doubts = list(remarks)
     if view.judgments not in ("", asked_for):
         doubts.append(f"there are no judgments named {view.judgments!r} here; {asked_for} is shown")
-    remarked(doubts)
+    remarked(doubts, view.section, PARTS)
     return asked_for, known, view, workspace
 
 
@@ -148,11 +147,7 @@ def _():
 
 @app.cell
 def _(chosen):
-    passed = quality_filter(chosen.comparisons).kept
-    regime_rows = preference_table(passed, ("regime",))
-    preference_figure = preference_dots(
-        regime_rows, comparisons_passport(chosen, regime_rows), PAPER["preference by regime"]
-    )
+    preference_figure = preferences_of(chosen)
     shown(preference_figure, 960)
     return
 
@@ -347,12 +342,10 @@ def _(chosen, pair_id):
 
 
 @app.cell
-def _(chosen, manifest, pair_id, scores):
-    model = ready_model(chosen, scores, manifest)
-    explained = explain_comparison(model, chosen, scores, pair_id)
-    pair_figure = contribution_waterfall(explained, model_passport(model.file_))
+def _(chosen, pair_id, run, scores, workspace):
+    pair_figure, explained = pair_of(workspace, run, chosen, scores, pair_id)
     shown(pair_figure, 960)
-    return
+    return explained, pair_figure
 
 
 @app.cell(hide_code=True)

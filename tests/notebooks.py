@@ -30,6 +30,8 @@ from nbclient import NotebookClient
 
 from shell import PROJECT, Outcome, environment
 from workbench import Workspace, open_banks
+from workbench.cli.report import find, makers
+from workbench.report import reproduce
 
 __all__ = [
     "NOTEBOOKS",
@@ -37,6 +39,7 @@ __all__ = [
     "drawn",
     "executed",
     "exported",
+    "made_again",
     "offline",
     "plots",
     "ran",
@@ -147,6 +150,13 @@ def executed(ipynb: Path, home: Path, save: bool = False) -> Any:
     if save:
         nbformat.write(notebook, ipynb)
     return notebook
+
+
+def made_again(path: Path, home: Path) -> list[list[str]]:
+    """What differs in each of a file's figures when `workbench reproduce` makes it again."""
+    told = reproduce(Workspace(home), path, find, makers())
+    assert [one.identical for one in told] == [not one.differences for one in told]
+    return [one.differences for one in told]
 
 
 def plots(notebook: Any) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""The case studies notebook: checked, as a script, with values given, under Jupyter."""
+"""The case studies notebook: what it shows of the cases that are chosen."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from notebooks import NOTEBOOKS, complaints, drawn, executed, exported, plots, ran, script, warm
-from workbench.view import View, encode_view
+from notebooks import NOTEBOOKS, drawn, ran, warm
 
 PATH = NOTEBOOKS / "case_studies.py"
 FIGURES = {"ladder_figure", "split_figure", "parts_figure", "movement_figure"}
@@ -22,17 +21,6 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def held(home: Path) -> dict[str, Any]:
     return ran(PATH, home)
-
-
-def test_marimo_has_no_complaint() -> None:
-    assert complaints(PATH) == ""
-
-
-def test_it_runs_as_a_script_with_options_from_another_folder(home: Path, tmp_path: Path) -> None:
-    saved = tmp_path / "view.json"
-    saved.write_bytes(encode_view(View(question="c2/1", retriever="ppro")))
-    done = script(PATH, home, "--view", str(saved), "--lam", "0.9", "--k", "oops", folder=tmp_path)
-    assert done.code == 0, done.err
 
 
 def test_every_figure_shows_the_case_with_the_largest_gain(held: dict[str, Any]) -> None:
@@ -60,7 +48,3 @@ def test_a_rule_without_cases_says_what_to_do(home: Path) -> None:
     assert given["cases"].is_empty()
     assert given.get("one") is None
     assert "workbench import" in given["RULES"]["disputed"].missing
-
-
-def test_jupyter_shows_every_figure(home: Path, tmp_path: Path) -> None:
-    assert len(plots(executed(exported(PATH, tmp_path), home))) == len(FIGURES)

@@ -7,12 +7,15 @@ from typing import Any
 
 import pytest
 
-from notebooks import NOTEBOOKS, complaints, drawn, executed, exported, plots, ran, script, warm
+from notebooks import NOTEBOOKS, drawn, ran, warm
 from workbench import lesson
 
 PATH = NOTEBOOKS / "personalised_retrieval.py"
-FIGURES = {"words_figure", "plane_figure", "scatter_figure", "hurt_figure", "control_figure"}
-CHECKS = ("twins", "rank", "best", "alone", "effects", "control")
+FIGURES = {
+    *("words_figure", "plane_figure", "scatter_figure", "hurt_figure", "control_figure"),
+    "toy_figure",
+}
+CHECKS = ("twins", "rank", "best", "alone", "effects", "control", "gain")
 
 
 @pytest.fixture(scope="module")
@@ -23,15 +26,6 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def held(home: Path) -> dict[str, Any]:
     return ran(PATH, home)
-
-
-def test_marimo_has_no_complaint() -> None:
-    assert complaints(PATH) == ""
-
-
-def test_it_runs_as_a_script_from_another_folder(home: Path, tmp_path: Path) -> None:
-    done = script(PATH, home, folder=tmp_path)
-    assert done.code == 0, done.err
 
 
 def test_every_figure_is_there_and_nothing_is_answered(held: dict[str, Any]) -> None:
@@ -57,6 +51,7 @@ def test_right_answers_computed_from_the_data_are_right(home: Path, held: dict[s
         helped_answer=frame["question"][int(moved.arg_max())],
         hurt_answer=frame["question"][int(moved.arg_min())],
         control_answer=lesson.VERDICTS[1 if low <= 0 <= high else 0 if high < 0 else 2],
+        gain_answer=held["group"].sort("advantage")["rewrite"][-1],
     )
     said = {name: right[f"{name}_check"] for name in CHECKS}
     assert all(check.right for check in said.values()), said
@@ -76,6 +71,7 @@ def test_wrong_answers_are_wrong_and_told_why(home: Path, held: dict[str, Any]) 
         helped_answer=same,
         hurt_answer=same,
         control_answer=lesson.VERDICTS[2],
+        gain_answer=held["group"].sort("advantage")["rewrite"][0],
     )
     for name in CHECKS:
         check = wrong[f"{name}_check"]
@@ -89,7 +85,3 @@ def test_other_words_and_weights_redraw_the_plane(home: Path, words: str) -> Non
     figure = given["plane_figure"]
     rank = given["chosen_row"]["rank_without"]
     assert f"has rank {rank}" in figure.layout.title.subtitle.text
-
-
-def test_jupyter_shows_every_figure(home: Path, tmp_path: Path) -> None:
-    assert len(plots(executed(exported(PATH, tmp_path), home))) == len(FIGURES)

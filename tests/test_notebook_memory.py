@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from notebooks import NOTEBOOKS, drawn, ran, script, warm
+from notebooks import NOTEBOOKS, drawn, ran, warm
 
 PATH = NOTEBOOKS / "memory_inspection.py"
 FIGURES = {f"{name}_figure" for name in ("timeline", "dimension", "map", "coverage", "added")}
@@ -45,7 +45,7 @@ def test_controls_can_be_given_and_everything_follows(home: Path) -> None:
     assert held["memory_id"] == held["listed"]["memory"][0]
     assert set(held["drawn_map"].points["owner"]) == {"Efua"}
     assert len(held["nearest"]) == 5
-    assert held["added"].session == "3"
+    assert held["difference"].session == "3"
     assert set(drawn(held)) == FIGURES
 
 
@@ -53,9 +53,3 @@ def test_nothing_found_is_no_failure(home: Path) -> None:
     held = ran(PATH, home, words="no memory says this")
     assert held["memory_id"] == "" and len(held["listed"]) == 0
     assert {"timeline_figure", "coverage_figure", "added_figure"} <= set(drawn(held))
-
-
-def test_options_choose_and_bad_ones_fall_back(home: Path, tmp_path: Path) -> None:
-    options = ("--scope", "c9", "--user", "Nobody", "--dataset", "elsewhere", "--k", "many")
-    done = script(PATH, home, *options, folder=tmp_path)
-    assert done.code == 0, done.err

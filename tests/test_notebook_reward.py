@@ -81,8 +81,3 @@ def test_a_file_of_ones_own_is_fitted(home: Path, tmp_path: Path) -> None:
     assert len(own.comparisons) == len(made)
     [manifest] = evaluations_of(Workspace(home), own).values()
     assert manifest["identity"]["scorer"]["name"] == "offline"
-
-
-def test_an_unknown_set_falls_back(home: Path, tmp_path: Path) -> None:
-    done = script(PATH, home, "--judgments", "nothing", folder=tmp_path)
-    assert done.code == 0, done.err

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import resource
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -14,7 +13,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from notebooks import NOTEBOOKS, complaints, drawn, executed, exported, plots, ran, script, warm
+from notebooks import NOTEBOOKS, drawn, ran, warm
 from shell import write_rows
 from small_runs import HOSTILE
 from test_figures import strings
@@ -53,36 +52,6 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     subprocess.run(["cp", "-r", warm(tmp_path_factory.getbasetemp()), copy], check=True)
     recall(open_banks(Workspace(copy), "sample"), Recipe(), [5])
     return copy
-
-
-@BOTH
-def test_marimo_has_nothing_against_it(path: Path) -> None:
-    assert complaints(path) == ""
-
-
-@BOTH
-def test_it_runs_as_a_script_with_any_options_and_in_time(path: Path, home: Path) -> None:
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = script(path, home, "--lam", "0.55", "--k", "17", "--prior", "magic", "--embedder", "+x")
-    assert done.code == 0, done.err
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    # The whole of it, with every figure: well within the 10 s for the first.
-    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 10
-
-
-def figures_of(notebook: Any) -> list[str]:
-    return [figure["layout"]["meta"]["figure"] for figure in plots(notebook)]
-
-
-@BOTH
-def test_jupyter_shows_every_figure_bare(path: Path, home: Path, tmp_path: Path) -> None:
-    notebook = executed(exported(path, tmp_path), home)
-    assert len(figures_of(notebook)) == len(FIGURES[path])
-    if path == SWEEPS:
-        said = json.dumps([cell.get("outputs", []) for cell in notebook.cells])
-        assert said.count("Not made yet.") == 2
-        assert "workbench sweep alpha sample --mode landscape" in said
-        assert "workbench train sample" in said
 
 
 def test_a_chosen_cell_of_the_map_shows_the_questions_that_flip_there(home: Path) -> None:

@@ -13,8 +13,10 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
+import polars as pl
+
 from workbench.ask import Asking, told
-from workbench.components import ladder, split
+from workbench.case_tables import ladder_table, said_table, split_table
 from workbench.errors import UsageError
 from workbench.escaped import literal
 from workbench.excerpt import excerpt
@@ -31,19 +33,24 @@ CUT = 420  # characters of a memory
 AROUND = 2  # turns before and after each piece of evidence
 
 
-def card(one: Asking, why: str, rival: str | None = None, top: int = 5) -> str:
+def card(
+    one: Asking,
+    why: str,
+    rival: str | None = None,
+    top: int = 5,
+    said: pl.DataFrame | None = None,
+) -> str:
     """The card of a dataset's question: who asks it, `why` it was chosen, the first `top` memories
     without and with the prior and what their scores are made of, where its evidence stands as
     components are added and which part moves it, its evidence in the dialogue, the memory `rival`
-    (an id) that is mistaken for it if there is one, and where all this comes from.
+    (an id) that is mistaken for it if there is one, what runs `said` (`case_answers.told_of`), and
+    where all this comes from.
 
     Raises UsageError for free text, which has no evidence to speak of.
     """
     if one.question is None:
         raise UsageError("a case is a question of the dataset: free text has no evidence")
-    asked = told(one)
-    gold = set(one.question.gold.evidence)
-    title = literal(one.text, 300)
+    asked, gold, title = told(one), set(one.question.gold.evidence), literal(one.text, 300)
     return "\n".join(
         [
             *_head(title),
@@ -53,12 +60,13 @@ def card(one: Asking, why: str, rival: str | None = None, top: int = 5) -> str:
             "<h2>What is found first</h2>",
             *_rankings(asked, gold, top),
             "<h2>Components added one at a time</h2>",
-            *_ladder(one),
+            *ladder_table(one),
             "<h2>What moves the evidence</h2>",
-            *_split(one),
+            *split_table(one),
             "<h2>The evidence in the dialogue</h2>",
             excerpt(context(one.banks.dataset, one.scope, gold, AROUND)),
             *_rival(one, rival),
+            *said_table(said),
             "<h2>Where this comes from</h2>",
             *_origin(one, asked),
             "</main></body></html>",
@@ -148,44 +156,6 @@ def _hit(hit: Mapping[str, Any], gold: set[str], widest: float) -> str:
     )
 
 
-def _ladder(one: Asking) -> Iterator[str]:
-    frame = ladder(one)
-    if frame.is_empty():
-        yield "<p>No evidence is known.</p>"
-        return
-    turns = frame["turn"].unique(maintain_order=True).to_list()
-    rows = [
-        [part["component"][0], *(_rank(row) for row in part.iter_rows(named=True))]
-        for part in frame.partition_by("stage", maintain_order=True)
-    ]
-    yield "<p>The rank of each turn of evidence. Each row adds one component to those above it.</p>"
-    yield _table(["component", *turns], rows)
-
-
-def _split(one: Asking) -> Iterator[str]:
-    frame = split(one)
-    if frame.is_empty():
-        yield "<p>No memory holds the evidence.</p>"
-        return
-    yield (
-        "<p>λ · question alone ranks as the question does. Then each part is added to all "
-        "memories: one place is one memory overtaken.</p>"
-    )
-    rows = []
-    for row in frame.iter_rows(named=True):
-        before, after = row["before"], row["after"]
-        known = before is not None and after is not None
-        rows.append(
-            [
-                row["turn"],
-                NAMES.get(row["part"], row["part"]),
-                f"{before - after:+d}".replace("-", "−") if known else "",
-                "none" if after is None else str(after),
-            ]
-        )
-    yield _table(["evidence", "part", "places", "rank"], rows)
-
-
 def _rival(one: Asking, rival: str | None) -> Iterator[str]:
     """The dialogue around the memory that is mistaken for the evidence."""
     for memory in one.shelf.bank.memories:
@@ -213,23 +183,6 @@ def _pairs(pairs: Mapping[str, str]) -> Iterator[str]:
     yield "<dl>"
     yield from (f"<dt>{literal(k)}</dt><dd>{literal(v, 1_000)}</dd>" for k, v in pairs.items())
     yield "</dl>"
-
-
-def _table(heads: list[str], rows: list[list[str]]) -> str:
-    head = "".join(f'<th scope="col">{literal(name, 60)}</th>' for name in heads)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{literal(cell, 60)}</td>" for cell in row) + "</tr>" for row in rows
-    )
-    return (
-        f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
-        "</div>"
-    )
-
-
-def _rank(row: Mapping[str, Any]) -> str:
-    if row["rank"] is None:
-        return "none"
-    return f"{row['rank']} (semantic)" if row["layer"] == "semantic" else str(row["rank"])
 
 
 def _size(hit: Mapping[str, Any]) -> float:

@@ -8,8 +8,10 @@ pressed, so that no cell passes by not running.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import plotly.graph_objects as go
@@ -117,12 +119,26 @@ def started(*own: str, reads: Iterable[str] = FIELDS) -> Start:
     return Start(workspace, view, open_embedder(view.embedder), remarks)
 
 
-def remarked(remarks: Iterable[str]) -> Any:
-    """Remarks as a notebook shows them, literally; None where there are none."""
+def remarked(
+    remarks: Iterable[str], section: str = "", parts: Mapping[str, str] = MappingProxyType({})
+) -> Any:
+    """Remarks as a notebook shows them, literally; None where there is nothing to say.
+
+    `section` is a view's, `parts` the notebook's headings by section: where it names one there is
+    a link to it, else a remark.
+    """
     import marimo
 
-    said = "<br>".join(map(literal, remarks))
-    return marimo.callout(marimo.Html(said), kind="warn") if said else None
+    lines = list(remarks)
+    if section and section not in parts:
+        lines.append(f"not carried over from the view: section {section!r:.60}")
+    said = "<br>".join(map(literal, lines))
+    shown = [marimo.callout(marimo.Html(said), kind="warn")] if said else []
+    # marimo makes a heading's place of its words.
+    place = re.search(r'id="([^"]+)"', marimo.md(f"## {parts.get(section, '')}").text)
+    if section in parts and place and attended():
+        shown.append(marimo.md(f"The view was at [{parts[section]}](#{place[1]})."))
+    return marimo.vstack(shown) if shown else None
 
 
 @contextlib.contextmanager

@@ -27,9 +27,10 @@ class View(Record, frozen=True, kw_only=True):
 
     `question` is an id of the dataset's or free text. `run` and `against` are ids of runs,
     `judgments` and `comparison` a set of comparisons and one of them. `search`, `category` and
-    `effect` (helped, hurt, unchanged, missed) filter the questions. `turn` is a turn of the
-    dialogue that is open, `section` a part of a page, `answerer` answers from the rankings ("" for
-    nobody). `collection` is a collection of judgments, `participant` whose of them.
+    `effect` (helped, hurt, unchanged, missed) filter the questions, and so does `lost`, a class of
+    error of the run's (`workbench.attribution`). `turn` is a turn of the dialogue that is open,
+    `section` a part of a page, `answerer` answers from the rankings ("" for nobody, "llm" for a
+    language model). `collection` is a collection of judgments, `participant` whose of them.
     """
 
     page: str = ""
@@ -40,6 +41,7 @@ class View(Record, frozen=True, kw_only=True):
     search: str = ""
     category: str = ""
     effect: str = ""
+    lost: str = ""
     memories: str = "turns"
     embedder: str = "minilm"
     retriever: str = "dense"

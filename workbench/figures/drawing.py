@@ -11,11 +11,13 @@ import plotly.graph_objects as go
 import polars as pl
 
 from workbench.passport import Passport
+from workbench.provenance import code_digest
 from workbench.theme import captioned
 
 __all__ = [
     "NAME_WIDTH",
     "PAPER_LAMBDA",
+    "again",
     "bands",
     "beside",
     "estimate",
@@ -70,6 +72,13 @@ def signed(figure: go.Figure, name: str, said: str, passport: Passport) -> go.Fi
         "passport": msgspec.to_builtins(passport),
     }
     return captioned(figure, caption, meta)
+
+
+def again(figure: go.Figure, kind: str, **how: Any) -> go.Figure:
+    """The figure with what it takes to draw it again where its passport alone does not say: a kind
+    of `workbench.scenes` and its arguments, plain values, and the code's digest of today."""
+    told = {"kind": kind, "code": code_digest(), **how}
+    return figure.update_layout(meta={**figure.layout.meta, "again": told})
 
 
 def beside(figure: go.Figure, y: float, text: str, **look: Any) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from workbench.report.findings import Findings, Table, findings, main_measure
 from workbench.report.page import page
 from workbench.report.pictures import png, svg
-from workbench.report.reproduction import Reproduction, carried, reproduce
+from workbench.report.reproduction import Reproduction, carried, remade, reproduce
 from workbench.report.sheets import csv_text, json_text, latex_text
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "main_measure",
     "page",
     "png",
+    "remade",
     "reproduce",
     "svg",
 ]

@@ -6,18 +6,21 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
+import plotly.graph_objects as go
 import polars as pl
 
-from workbench.ask import ask, find_question
+from workbench.ask import Asking, asking, find_question, told
 from workbench.figures import rank_movement
+from workbench.figures.drawing import again
 from workbench.library import open_banks
+from workbench.memory_kinds import set_named
 from workbench.passport import passport_of_question
 from workbench.prepare import sources_for
 from workbench.report.findings import Findings, Table
 from workbench.schema import Recipe
 from workbench.workspace import Workspace
 
-__all__ = ["asked_again", "findings_of_question", "hits_table"]
+__all__ = ["asked_again", "asking_again", "findings_of_question", "hits_table"]
 
 
 def findings_of_question(asked: Mapping[str, Any], dataset: str) -> Findings:
@@ -28,10 +31,9 @@ def findings_of_question(asked: Mapping[str, Any], dataset: str) -> Findings:
     passport = passport_of_question(asked, dataset)
     figure = rank_movement(asked, passport)
     recipe = asked["recipe"]
-    # No run keeps it, so the figure itself says how to ask again.
-    again = {"dataset": dataset, "asked": asked["id"] or asked["question"]}
-    again |= {"user": asked["user"], "recipe": recipe}
-    figure.update_layout(meta={**figure.layout.meta, "name": "movement", "again": again})
+    how = {"dataset": dataset, "asked": asked["id"] or asked["question"]}
+    again(figure, "question", **how, user=asked["user"], recipe=recipe, banks=asked["banks"])
+    figure.update_layout(meta={**figure.layout.meta, "name": "movement"})
     tables = [Table("hits", "Memories retrieved without and with the prior", hits_table(asked))]
     if asked["places"]:
         places = pl.DataFrame(asked["places"], infer_schema_length=None)
@@ -46,18 +48,25 @@ def findings_of_question(asked: Mapping[str, Any], dataset: str) -> Findings:
     return Findings(title, passport, lead, tables, {"movement": figure}, hits_table(asked))
 
 
-def asked_again(workspace: Workspace, again: Mapping[str, Any]) -> Findings:
-    """The findings of a question asked once more, as its figure's `again` says.
+def asked_again(workspace: Workspace, how: Mapping[str, Any]) -> go.Figure:
+    """The figure of a question asked once more, as its `again` says. Raises as `asking_again`."""
+    one = asking_again(workspace, how)
+    return findings_of_question(told(one), how["dataset"]).figures["movement"]
+
+
+def asking_again(workspace: Workspace, how: Mapping[str, Any]) -> Asking:
+    """A question made ready once more: `how` has `dataset`, `asked` (id or text), `user` and
+    `recipe`, as `told` gives them, and `banks`, the id of the set.
 
     Raises UsageError where the dataset or the person is no longer there.
     """
-    recipe = msgspec.convert(again["recipe"], Recipe)
-    banks = open_banks(workspace, again["dataset"], recipe.memories, recipe.embedder)
-    question = find_question(banks.dataset, again["asked"])
+    recipe = msgspec.convert(how["recipe"], Recipe)
+    memories = set_named(recipe.memories, how.get("banks", ""))
+    banks = open_banks(workspace, how["dataset"], memories, recipe.embedder)
+    question = find_question(banks.dataset, how["asked"])
     own = f"{question.scope}/{' & '.join(question.people)}" if question else None
-    user = None if again["user"] == own else again["user"]
-    sources = sources_for(workspace, banks, recipe)
-    return findings_of_question(ask(banks, again["asked"], recipe, user, sources), again["dataset"])
+    user = None if how["user"] == own else how["user"]
+    return asking(banks, how["asked"], recipe, user, sources_for(workspace, banks, recipe))
 
 
 def hits_table(asked: Mapping[str, Any]) -> pl.DataFrame:

@@ -20,8 +20,10 @@ from workbench.figures.drawing import estimate
 from workbench.passport import Passport, passport_of
 from workbench.report.answers import answers
 from workbench.report.estimates import at_cutoffs, estimates
+from workbench.report.main_table import main_table
 from workbench.report.sweeps import SWEEPS
 from workbench.report.tables import Found, Table, probability
+from workbench.report.verdicts import verdicts
 from workbench.run_list import apart
 from workbench.runs import Run, load_run
 from workbench.workspace import Workspace
@@ -33,10 +35,13 @@ TITLES = {
     "recall": "Evidence recall",
     "score": "Answers scored",
     "evaluate": "Answers made and scored",
+    "judge": "Answers judged",
     "sweep-lambda": "λ sweep",
     "sweep-layers": "Layers of the dual path",
     "sweep-ablation": "Ablations",
     "sweep-controls": "Control priors",
+    "sweep-alpha": "α landscape, chosen by gold",
+    "table": "Main table",
 }
 
 
@@ -195,5 +200,7 @@ KINDS: dict[str, Callable[[Workspace, Run, Passport], Found]] = {
     "recall": _recall,
     "score": answers,
     "evaluate": answers,
+    "judge": verdicts,
+    "table": main_table,
     **SWEEPS,
 }

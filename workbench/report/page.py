@@ -87,6 +87,16 @@ def _figure(found: Findings, name: str) -> Iterator[str]:
 
 
 def _table(table: Table) -> Iterator[str]:
+    if table.provenance:
+        yield '<section class="published">'
+        yield f"<p><strong>{_text(table.provenance)}.</strong></p>"
+        yield from _sheet(table)
+        yield "</section>"
+        return
+    yield from _sheet(table)
+
+
+def _sheet(table: Table) -> Iterator[str]:
     columns = list(printed(table.frame))
     kinds = ["number" if numeric else "text" for *_, numeric in columns]
     heads = zip((name for name, *_ in columns), kinds, strict=True)

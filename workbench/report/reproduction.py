@@ -1,55 +1,42 @@
-"""Figures made again: a file's figures against those that the workspace's run gives today."""
+"""Figures made again: a file's figures against those that the workspace gives today.
+
+A figure is found among the findings of the run that its passport names; or, where its metadata say
+how it was drawn (`again`), by the maker of that kind. Before a figure is said to differ, whatever
+lies behind it is looked at: changed data and changed code are named.
+"""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import plotly.graph_objects as go
 
-from workbench.errors import DataError, UsageError
+from workbench.errors import DataError, UsageError, WorkbenchError, WorkspaceError
+from workbench.passport import SHOWN as DIGITS
 from workbench.passport import Passport
+from workbench.provenance import code_digest
 from workbench.report.asked import asked_again
+from workbench.report.carried_figures import Carried, carried
 from workbench.report.findings import Findings, findings
-from workbench.report.page import DATA
-from workbench.report.pictures import (
-    SIGNATURE,
-    is_svg,
-    pixels_sha256,
-    read_metadata,
-    read_text,
-    svg_sha256,
-)
 from workbench.report.sheets import spec
+from workbench.report.users import users_again
 from workbench.schema import Record, digest_of
 from workbench.workspace import Workspace
 
-__all__ = ["Carried", "Reproduction", "carried", "reproduce"]
+__all__ = ["MAKERS", "Carried", "Finder", "Maker", "Reproduction", "carried", "remade", "reproduce"]
 
 Finder = Callable[[Workspace, str, str | None], Findings]
+# Draws a figure once more, as its `again` says; None where there is nothing to see any more.
+Maker = Callable[[Workspace, Mapping[str, Any]], go.Figure | None]
+
+# The kinds of figure of this package; `workbench.scenes` has those of notebooks.
+MAKERS: dict[str, Maker] = {"question": asked_again, "users": users_again}
 
 SHOWN = 5  # differences that are named
-PLOTLY = "application/vnd.plotly.v1+json"  # of a figure among a notebook's outputs
-
-
-class Carried(Record, frozen=True, kw_only=True):
-    """A figure as a file carries it: its name there, passport, and either its whole JSON or that
-    JSON's digest. `retouched` says that a picture isn't drawn as it was when it was exported.
-
-    `name` is its name among a run's figures; `drawing`, the function that drew it, is what figures
-    of notebooks have instead. `again` says how to ask a question that no run keeps.
-    """
-
-    name: str | None
-    drawing: str
-    passport: Passport
-    again: dict[str, Any] | None = None
-    spec: dict[str, Any] | None = None
-    digest: str
-    retouched: bool = False
 
 
 class Reproduction(Record, frozen=True, kw_only=True, omit_defaults=False):
@@ -61,54 +48,50 @@ class Reproduction(Record, frozen=True, kw_only=True, omit_defaults=False):
     differences: list[str]
 
 
-def carried(path: Path) -> list[Carried]:
-    """The figures that an exported HTML, JSON, PNG or SVG file carries, or an ipynb's outputs.
+def reproduce(
+    workspace: Workspace,
+    path: Path,
+    find: Finder = findings,
+    makers: Mapping[str, Maker] = MAKERS,
+) -> list[Reproduction]:
+    """Make a file's figures again, and compare. `find` makes a run's findings (runs of other
+    packages have their own), `makers` are the kinds of figure that are known besides.
 
-    Raises DataError where it is no such file, or its passports cannot be read.
+    Raises UsageError where the workspace has none of what is behind them, DataError where the file
+    has no figure. Of several figures those that can be are made again; the others say what is
+    missing.
     """
-    data = path.read_bytes()
-    try:
-        if data.startswith(SIGNATURE):
-            said = read_text(data)
-            return [_carried(said, said["spec"], retouched=said["pixels"] != pixels_sha256(data))]
-        if is_svg(data):
-            said = read_metadata(data)
-            return [_carried(said, said["spec"], retouched=said["drawing"] != svg_sha256(data))]
-        return [
-            _carried(figure["layout"]["meta"], digest_of(figure), spec=figure)
-            for figure in _figures(data.decode("utf-8"), path)
-        ]
-    except (ValueError, KeyError, TypeError, AttributeError, msgspec.ValidationError) as error:
-        raise DataError(f"{path} carries no figure with a passport: {error}") from error
+    return [told for told, _ in remade(workspace, path, find, makers)]
 
 
-def reproduce(workspace: Workspace, path: Path, find: Finder = findings) -> list[Reproduction]:
-    """Make a file's figures again from their runs, and compare. `find` makes a run's findings:
-    runs of other packages have their own.
-
-    Raises UsageError where the workspace has no such run, DataError where the file has no figure.
-    Of several figures those whose run is there are made again; the others say what is missing.
-    """
+def remade(
+    workspace: Workspace,
+    path: Path,
+    find: Finder = findings,
+    makers: Mapping[str, Maker] = MAKERS,
+) -> list[tuple[Reproduction, go.Figure | None]]:
+    """What `reproduce` tells of each figure, with the figure made again: None where it could not
+    be. Raises as `reproduce`."""
     found = carried(path)
     if not found:
         raise DataError(f"{path} carries no figure")
 
     @cache
-    def made(run: str, other: str) -> dict[str, Any]:
+    def drawn(run: str, other: str) -> dict[str, go.Figure]:
         return find(workspace, run, other or None).figures
 
-    told, missing = [], []
+    told: list[tuple[Reproduction, go.Figure | None]] = []
+    missing: list[WorkbenchError] = []
     for one in found:
         try:
             if one.again is not None:
-                figures = asked_again(workspace, one.again).figures
+                made = _by_maker(workspace, one, makers)
             else:
-                figures = made(one.passport.run, one.passport.against)
-            differences = _compared(one, figures)
-        except UsageError as error:
+                made = _of_run(one, drawn(one.passport.run, one.passport.against))
+            told.append((_told(one, _compared(one, made)), made))
+        except (UsageError, DataError, WorkspaceError) as error:
             missing.append(error)
-            differences = [str(error)]
-        told.append(_told(one, differences))
+            told.append((_told(one, [str(error)]), None))
     if len(missing) == len(found):
         raise missing[0]
     return told
@@ -123,61 +106,69 @@ def _told(one: Carried, differences: list[str]) -> Reproduction:
     )
 
 
-def _compared(one: Carried, figures: dict[str, Any]) -> list[str]:
-    """What differs between a figure and the one made again; of several by the same function, the
-    one that differs least."""
+def _by_maker(workspace: Workspace, one: Carried, makers: Mapping[str, Maker]) -> go.Figure | None:
+    """The figure that the maker of its kind draws today, under the name that it was given."""
+    assert one.again is not None
+    kind = one.again.get("kind", "question")  # of files that know no other kind
+    if kind not in makers:
+        raise UsageError(f"this workbench draws no figure of the kind {kind!r}")
+    try:
+        made = makers[kind](workspace, one.again)
+    except (LookupError, ValueError, TypeError) as error:
+        raise UsageError(f"what the file says of its figure cannot be used: {error!r}") from error
+    if made is None:
+        return None
+    meta = dict(made.layout.meta)
+    # When it was drawn, and by which code, are no difference of their own.
+    meta["again"] = {**meta["again"], "code": one.again.get("code")}
+    meta.pop("name", None)
+    named = {} if one.name is None else {"name": one.name}
+    return made.update_layout(meta={**meta, **named})
+
+
+def _of_run(one: Carried, made: dict[str, go.Figure]) -> go.Figure | None:
+    """The figure of its name among a run's; of those by the same function, where it has no name,
+    the one that differs least."""
     if one.name is not None:
-        made = [spec(figures[one.name])] if one.name in figures else []
-    else:
-        made = [_unnamed(spec(figure)) for figure in figures.values()]
-        made = [again for again in made if again["layout"]["meta"]["figure"] == one.drawing]
-    if not made:
-        return [f"the run has no figure {one.name or one.drawing!r}"]
-    if one.spec is not None:
-        differences = min((list(_differences(one.spec, again)) for again in made), key=len)
-    else:
-        same = one.digest in map(digest_of, made)
-        differences = [] if same else ["the figure's data or look"]
+        return made.get(one.name)
+    alike = [figure for figure in made.values() if figure.layout.meta["figure"] == one.drawing]
+    return min(map(_unnamed, alike), key=lambda again: len(_places(one, again)), default=None)
+
+
+def _compared(one: Carried, made: go.Figure | None) -> list[str]:
+    """What differs between a figure and the one made again, and what changed behind it."""
+    if made is None:
+        return [f"there is no figure {one.name or one.drawing!r} any more"]
+    places = _places(one, made)
+    behind = list(_behind(one, made)) if places else []
     retouched = ["the picture was changed after it was exported"] if one.retouched else []
-    return differences + retouched
+    return behind + places + retouched
 
 
-def _unnamed(made: dict[str, Any]) -> dict[str, Any]:
-    """A figure's JSON without its name among the run's figures."""
-    made["layout"]["meta"].pop("name", None)
-    return made
+def _places(one: Carried, made: go.Figure) -> list[str]:
+    again = spec(made)
+    if one.spec is not None:
+        return list(_differences(one.spec, again))
+    return [] if one.digest == digest_of(again) else ["the figure's data or look"]
 
 
-def _carried(meta: dict[str, Any], digest: str, **more: Any) -> Carried:
-    return Carried(
-        name=meta.get("name"),
-        drawing=str(meta["figure"]),
-        passport=msgspec.convert(meta["passport"], Passport),
-        again=meta.get("again"),
-        digest=digest,
-        **more,
-    )
+def _behind(one: Carried, made: go.Figure) -> Iterator[str]:
+    """Which of the data, the settings and the code are others than when the figure was drawn."""
+    then, now = one.passport, msgspec.convert(made.layout.meta["passport"], Passport)
+    kept = {"data": "the data", "recipe": "the settings", "code": "the version of the workbench"}
+    for field, said in kept.items():
+        was, is_now = getattr(then, field), getattr(now, field)
+        if was != is_now:
+            yield f"{said} changed: {was[:DIGITS]} then, {is_now[:DIGITS]} now"
+    code = (one.again or {}).get("code")
+    if code not in (None, code_digest()):
+        yield f"the code changed: {code[:DIGITS]} then, {code_digest()[:DIGITS]} now"
 
 
-def _figures(text: str, path: Path) -> list[dict[str, Any]]:
-    """The JSON of the figures in a page, in exported JSON, in one figure's, or of a notebook."""
-    held = json.loads(text if path.suffix in (".json", ".ipynb") else _between(text, path))
-    if "cells" in held:
-        outputs = [output for cell in held["cells"] for output in cell.get("outputs", [])]
-        drawn = [one["data"][PLOTLY] for one in outputs if PLOTLY in one.get("data", {})]
-        ours = [one for one in drawn if "passport" in (one["layout"].get("meta") or {})]
-        return [{key: one[key] for key in ("data", "layout")} for one in ours]
-    if "layout" in held:
-        return [held]
-    return list(held["figures"].values())
-
-
-def _between(text: str, path: Path) -> str:
-    """The JSON inside an exported page."""
-    _, found, rest = text.partition(DATA[0])
-    if not found:
-        raise DataError(f"{path} is no report of the workbench: it holds no figures")
-    return rest.partition(DATA[1])[0]
+def _unnamed(made: go.Figure) -> go.Figure:
+    """A figure without its name among the run's figures."""
+    meta = {key: value for key, value in made.layout.meta.items() if key != "name"}
+    return go.Figure(made).update_layout(meta=meta)
 
 
 def _differences(one: Any, other: Any, place: str = "") -> Iterator[str]:

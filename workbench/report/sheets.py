@@ -70,7 +70,11 @@ def json_text(found: Findings) -> str:
         "title": found.title,
         "passport": msgspec.to_builtins(found.passport),
         "lead": found.lead,
-        "tables": {t.name: {"title": t.title, "rows": t.frame.to_dicts()} for t in found.tables},
+        "tables": {
+            t.name: {"title": t.title, "rows": t.frame.to_dicts()}
+            | ({"provenance": t.provenance} if t.provenance else {})
+            for t in found.tables
+        },
         "figures": {name: spec(figure) for name, figure in found.figures.items()},
     }
     return json.dumps(document, ensure_ascii=True, indent=1, allow_nan=False) + "\n"
@@ -138,7 +142,8 @@ def _inert(value: Any) -> Any:
 def _latex(table: Table, found: Findings) -> str:
     columns = list(printed(table.frame))
     brackets = f"Brackets: {found.passport.intervals}"
-    caption = f"{table.title}. {found.passport.counts}. {brackets}. {found.passport.origin}."
+    own = f"{found.passport.counts}. {brackets}. {found.passport.origin}"
+    caption = f"{table.title}. {table.provenance or own}."
     rows = zip(*(cells for _, cells, _ in columns), strict=True)
     return "\n".join(
         [

@@ -81,6 +81,34 @@ def _settings(workspace: Workspace, run: Run, passport: Passport) -> Found:
     return Found(lead, tables, {"settings": bars})
 
 
+def _alpha(workspace: Workspace, run: Run, passport: Passport) -> Found:
+    """The α landscape: what each α chooses by gold, beside the questions as asked."""
+    told = run.manifest["report"]
+    lines = _table(workspace, run, "landscape")
+    fixed = [
+        {"what": what, "recall": told[name]["recall"], "f1": told[name]["f1"]}
+        for name, what in (
+            ("identity", "as asked"),
+            ("mean", "mean candidate"),
+            ("oracle", "best of each pool"),
+        )
+    ]
+    lead = [
+        f"Best of each question and {told['made_by']}. This is {told['is']}.",
+        "The measures below are those of the questions as they were asked.",
+        *told["notes"],
+    ]
+    tables = [
+        Table("landscape", "Recall and F1 of what every α chooses by gold", lines),
+        Table(
+            "pool",
+            "The questions as asked, a mean candidate, the best of each",
+            pl.DataFrame(fixed),
+        ),
+    ]
+    return Found(lead, tables, {"landscape": figures.alpha_landscape(lines, passport)})
+
+
 def _lambda_lead(told: dict[str, Any], k: str) -> list[str]:
     best, test, harmed = (told[name][k] for name in ("best", "test_vs_query_only", "harmed"))
     low, high = told["plateau"][k]
@@ -144,4 +172,5 @@ SWEEPS: dict[str, Callable[[Workspace, Run, Passport], Found]] = {
     "sweep-layers": _layers,
     "sweep-ablation": _settings,
     "sweep-controls": _settings,
+    "sweep-alpha": _alpha,
 }

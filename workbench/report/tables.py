@@ -12,11 +12,13 @@ __all__ = ["Found", "Table", "bounded", "probability"]
 
 class Table(NamedTuple):
     """A table: `name` for files and JSON, `title` for people. Where the frame has `lo` and `hi`,
-    they are the interval of the column before them."""
+    they are the interval of the column before them. `provenance` says where a table is from that
+    was not measured here; it is set apart wherever it is shown, and never mixed with results."""
 
     name: str
     title: str
     frame: pl.DataFrame
+    provenance: str = ""
 
 
 class Found(NamedTuple):
