@@ -25,6 +25,7 @@ from reward_model.figures import (
     reliability_diagram,
     selective_curve,
 )
+from reward_model.outcome import BASES
 from reward_model.tables import NAMES, ends, reward_tables, rows
 from workbench.compare import compare
 from workbench.errors import UsageError
@@ -32,6 +33,7 @@ from workbench.figures.drawing import estimate
 from workbench.passport import passport_of
 from workbench.report import Findings, Table
 from workbench.report.tables import probability
+from workbench.run_list import named_scorer
 from workbench.runs import Run, load_run
 from workbench.workspace import Workspace
 
@@ -70,7 +72,8 @@ def _passport(run: Run, other: Run | None) -> ComparisonPassport:
     if other is None:
         return own
     both = passport_of(run, other)
-    shared = {"n": both.n, "clusters": both.clusters, "basis": both.basis, "against": other.id}
+    basis = BASES[both.basis]
+    shared = {"n": both.n, "clusters": both.clusters, "basis": basis, "against": other.id}
     synthetic = own.synthetic or bool(other.manifest.get("synthetic"))
     return msgspec.structs.replace(own, **shared, synthetic=synthetic)
 
@@ -147,7 +150,7 @@ def _lead(report: dict[str, Any]) -> Iterator[str]:
             f"{retest['n']} retests (of all strengths, ties among them): a yardstick of how far "
             "choices are settled, and no bound on a model."
         )
-    yield f"Features scored by: {report['scorer'].get('name', 'unknown')}."
+    yield f"Features scored by: {named_scorer(report['scorer'])}."
     if odd := report["degenerate"]["full"]:
         yield f"Folds of the full model: {', '.join(f'{n} {what}' for what, n in odd.items())}."
     yield from (note for note in report["notes"] if not note.startswith(SYNTHETIC))
@@ -196,4 +199,4 @@ def _evaluation(workspace: Workspace, name: str) -> Run:
 def _short(run: Run) -> str:
     plan, scorer = run.manifest["identity"]["plan"], run.manifest["identity"]["scorer"]
     features = plan["features"] or ["all features"]
-    return f"run {run.id[:8]}, {', '.join(features)}, scored by {scorer.get('name', 'unknown')}"
+    return f"run {run.id[:8]}, {', '.join(features)}, scored by {named_scorer(scorer)}"

@@ -230,12 +230,12 @@ def test_filters_of_the_user_page_survive_a_change_of_page(started: Any) -> None
     widget(app, "selectbox", "Layer").set_value("episodic").run()
     widget(app, "selectbox", "Whose").set_value("everybody").run()
     widget(app, "text_input", "Search the memories").set_value("a").run()
-    widget(app, "number_input", "Page, of").set_value(2).run()
+    widget(app, "number_input", "Page (of").set_value(2).run()
     app = fine(turned(turned(app, "about"), "user"))
     assert widget(app, "selectbox", "Layer").value == "episodic"
     assert widget(app, "selectbox", "Whose").value == "everybody"
     assert widget(app, "text_input", "Search the memories").value == "a"
-    assert widget(app, "number_input", "Page, of").value == 2
+    assert widget(app, "number_input", "Page (of").value == 2
 
 
 @pytest.mark.parametrize("section", ["map", "prior"])
@@ -332,7 +332,8 @@ def test_free_text_is_asked_as_the_person_chosen(started: Any) -> None:
 def test_answers_stand_with_each_ranking_when_switched_on(started: Any) -> None:
     app = fine(started(question="c1/0", user="Nadia"))
     assert 'class="answer"' not in html(app)
-    app.toggle[0].set_value(True).run()
+    who = widget(app, "segmented_control", "Answer the question")
+    who.set_value("extractive").run()
     assert html(fine(app)).count('class="answer"') == 2
     assert app.query_params["answerer"] == "extractive"
 
@@ -493,7 +494,7 @@ def test_a_read_only_session_leaves_the_workspace_as_it_was(
     assert any("Read-only" in one.value for one in app.caption)
     assert '<li class="hit' in html(app)
     widget(app, "slider", "λ").set_value(0.3).run()
-    app.toggle[0].set_value(True).run()
+    widget(app, "segmented_control", "Answer the question").set_value("extractive").run()
     app = fine(turned(app, "user"))
     widget(app, "segmented_control", "Show").set_value("prior").run()
     fine(app)

@@ -306,6 +306,17 @@ def test_a_participant_brings_edits_deletes_and_agrees(started: Any, tmp_path: P
     assert list(profile_store.drafts(home)) == ["P08"]
 
 
+def test_a_file_with_nothing_in_it_is_said_to_be_empty(started: Any, tmp_path: Path) -> None:
+    app = started(tmp_path / "workspace", "memories", participant="P07")
+    upload = app.file_uploader[0]
+    app = upload.set_value(("mine.json", b"\xef\xbb\xbf  \n", "application/json")).run()
+    assert [one.value.replace("\\", "") for one in app.error] == [
+        "The file mine.json is empty: there is nothing in it that could be read."
+    ]
+    app = app.file_uploader[0].set_value(("mine.json", PROFILE.encode(), "application/json")).run()
+    assert widget(fine(app), "text_area", "The assistant").value == PROFILE
+
+
 def add(folder: Path, who: str, event: str) -> None:
     profile_store.add_events(Workspace(folder), who, event, date(2026, 3, 1))
 

@@ -298,7 +298,7 @@ def test_many_runs_are_paged_and_filtered(started: Any, workspace: Workspace) ->
     app = started("runs", run=recall_run(workspace))
     assert "14 of 14 runs" in said(app)
     assert html(app).count("<code>") == 8
-    widget(app, "number_input", "Page, of 2").set_value(2).run()
+    widget(app, "number_input", "Page (of 2)").set_value(2).run()
     assert html(fine(app)).count("<code>") == 6
     widget(app, "selectbox", "Of data set").set_value("other").run()
     assert "1 of 14 runs" in said(fine(app))
@@ -356,7 +356,8 @@ def test_what_is_stored_is_counted(workspace: Workspace) -> None:
     found = {one.folder: one for one in holdings(workspace)}
     assert list(found) == ["datasets", "runs", "locks", "mine"]
     assert (found["mine"].files, found["mine"].bytes, found["mine"].words) == (1, 3, True)
-    assert found["datasets"].words and not found["runs"].words
+    # Runs hold answers and verdicts; locks hold nothing of anybody.
+    assert found["datasets"].words and found["runs"].words and not found["locks"].words
 
 
 # ---------------------------------------------------------------- hidden names

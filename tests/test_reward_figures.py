@@ -414,6 +414,11 @@ def test_a_run_a_set_and_a_model_have_passports(tmp_path: Any) -> None:
     found = figures.evaluation_passport(run)
     assert found.counts == "n = 2 comparisons by 2 participants; excluded: 2 too fast"
     assert (found.scorer, found.synthetic, found.seed) == ("offline", True, 3)
+    assert found.basis == "participants"
+    alone = tidy([row | {"value": 1.0}, row | {"question": "c2", "value": 0.0}])
+    of_one = save_run(workspace, "reward-evaluate", identity | {"seed": 4}, alone, facts)
+    few = figures.evaluation_passport(load_run(workspace, of_one))
+    assert few.basis == "comparisons"  # one participant says nothing of others
     assert found.origin.startswith("SYNTHETIC DATA: ")
 
     one = Comparison(
@@ -431,12 +436,13 @@ def test_a_run_a_set_and_a_model_have_passports(tmp_path: Any) -> None:
         features=(feature,), intercept=0.0, C=0.1, n=10, preferring_memory=5, origin=origin
     )
     fitted = figures.model_passport(file)
+    assert (told.basis, fitted.basis) == ("participants", "participants")
     assert fitted.counts == "n = 10 comparisons; excluded: none"
     assert fitted.synthetic and fitted.origin.endswith("features scored by offline")
 
 
 def test_few_participants_are_said() -> None:
-    few = msgspec.structs.replace(PASSPORT, basis="questions", n=1, clusters=1, excluded={})
+    few = msgspec.structs.replace(PASSPORT, basis="comparisons", n=1, clusters=1, excluded={})
     assert few.intervals == (
         "95% intervals over comparisons (too few participants to speak of others)"
     )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from workbench.prompted_answer import Reading, Said, answer_all
 from workbench.run_plan import LLM_ANSWERER, check
 from workbench.schema import Hit
 
-__all__ = ["answer_both"]
+__all__ = ["answer_both", "readings", "say_both"]
 
 
 def answer_both(
@@ -30,11 +31,22 @@ def answer_both(
     unknown answerer or without a model, ModelError where the model gives no answer.
     """
     check(one.recipe, answerer, llm=llm is not None)
-    without, having = one.hits()
     if answerer == LLM_ANSWERER and llm is not None:
-        said = answer_all(llm, [_reading(one, hits) for hits in (without, having)])
-        return {name: _told(s) for name, s in zip(("without", "with"), said, strict=True)}
+        return {name: _told(said) for name, said in say_both(readings(one), llm).items()}
+    without, having = one.hits()
     return {"without": _answer(one, answerer, without), "with": _answer(one, answerer, having)}
+
+
+def readings(one: Asking) -> dict[str, Reading]:
+    """What a language model reads "without" and "with" the prior: the context `ppro`."""
+    both = zip(("without", "with"), one.hits(), strict=True)
+    return {name: _reading(one, hits) for name, hits in both}
+
+
+def say_both(given: Mapping[str, Reading], llm: LLM) -> dict[str, Said]:
+    """The model's answer, or the class of its failure, for each reading; asked together."""
+    said = answer_all(llm, list(given.values()))
+    return dict(zip(given, said, strict=True))
 
 
 def _answer(one: Asking, answerer: str, hits: tuple[Hit, ...]) -> Answer:
@@ -45,7 +57,8 @@ def _answer(one: Asking, answerer: str, hits: tuple[Hit, ...]) -> Answer:
     def vectors(wanted: Sequence[str]) -> Vectors:
         return np.stack([known[text] for text in wanted])
 
-    asked = Asked(one.query, tuple(one.shelf.people), hits, vectors)
+    query = replace(one.query, text=one.text)  # read for what was asked, not searched with
+    asked = Asked(query, tuple(one.shelf.people), hits, vectors)
     return ANSWERERS[answerer].answer(asked)
 
 

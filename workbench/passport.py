@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import polars as pl
@@ -19,6 +19,8 @@ __all__ = ["Passport", "passport_of", "passport_of_banks", "passport_of_question
 # Digests are shown short: enough to tell runs apart by eye; the files hold them whole.
 SHOWN = 10
 LEVEL = 0.95
+# What intervals speak of; comparisons of responses are grouped by participants.
+Over = Basis | Literal["participants", "comparisons"]
 
 
 class Passport(Record, frozen=True, kw_only=True, omit_defaults=False):
@@ -41,7 +43,7 @@ class Passport(Record, frozen=True, kw_only=True, omit_defaults=False):
     clusters: int
     excluded: dict[str, int] = msgspec.field(default_factory=dict)
     level: float = LEVEL
-    basis: Basis = "conversations"
+    basis: Over = "conversations"
     against: str = ""
 
     @property

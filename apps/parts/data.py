@@ -18,15 +18,17 @@ from workbench.library import BankSet, open_banks
 from workbench.metrics import exclusion
 from workbench.prepare import sources_for
 from workbench.schema import Recipe
-from workbench.usable import dataset_names, embedders_held, usable, usable_in
+from workbench.usable import dataset_names, embedders_held, kinds_there, usable, usable_in
 from workbench.view import View
 from workbench.workspace import Workspace
 
 __all__ = [
     "SMALL",
     "banks",
+    "built",
     "dataset",
     "effects_of",
+    "kinds",
     "measurable",
     "mend",
     "ready",
@@ -70,12 +72,24 @@ def dataset(name: str) -> Dataset:
     return _dataset(name, version(name))
 
 
+def built(view: View) -> bool:
+    """Whether a view's memories are there already."""
+    opened = _embedder(view.embedder)
+    return library.is_built(workspace(), view.dataset, view.memories, opened)
+
+
+def kinds(view: View) -> list[str]:
+    """The kinds of memory of a view's dataset: those by rule, and what models have built."""
+    there = kinds_there(workspace(), dataset(view.dataset), _embedder(view.embedder))
+    return list(dict.fromkeys([*there, view.memories]))
+
+
 def ready(view: View) -> bool:
-    """Whether a view's memories are built, or so few that they may be built at once."""
-    home, opened = workspace(), _embedder(view.embedder)
-    built = library.is_built(home, view.dataset, view.memories, opened)
-    if built or home.read_only:
-        return built
+    """Whether a view's memories are built, or so few that they may be built at once; a model's are
+    never built by opening a page."""
+    there = built(view)
+    if there or workspace().read_only or library.by_model(view.memories):
+        return there
     turns = sum(len(dialogue.turns) for dialogue in dataset(view.dataset).dialogues)
     return turns <= SMALL
 
@@ -117,7 +131,12 @@ def version(name: str) -> str:
 
 
 def _key(view: View) -> Key:
-    return view.dataset, view.memories, view.embedder, version(view.dataset)
+    made = version(view.dataset)
+    if library.by_model(view.memories):  # another model's may have taken their place
+        opened = _embedder(view.embedder)
+        sets = library.sets_by_model(workspace(), view.dataset, view.memories, opened)
+        made += "".join(f" {one['id']}" for one in sets)
+    return view.dataset, view.memories, view.embedder, made
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)

@@ -1,4 +1,4 @@
-"""Taking along what is shown: CSV, LaTeX, an offline HTML page, PNG."""
+"""Taking along what is shown: CSV, LaTeX, an offline HTML page, PNG, SVG."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from workbench.report import Findings
 
 __all__ = ["downloads"]
 
+SVG = "image/svg+xml"
+
 
 def downloads(found: Findings, stem: str, table: pl.DataFrame) -> None:
     """Buttons for findings; each file is made when it is asked for. `table` is what CSV holds,
@@ -27,8 +29,9 @@ def downloads(found: Findings, stem: str, table: pl.DataFrame) -> None:
     }
     if find_browser() is not None:
         for name, figure in found.figures.items():
-            label = "PNG" if len(found.figures) == 1 else f"PNG: {name}"
-            makers[label] = (f"{name}.png", "image/png", partial(report.png, figure, mode))
+            own = "" if len(found.figures) == 1 else f": {name}"
+            makers[f"PNG{own}"] = (f"{name}.png", "image/png", partial(report.png, figure, mode))
+            makers[f"SVG{own}"] = (f"{name}.svg", SVG, partial(report.svg, figure, mode))
     row = st.container(horizontal=True)
     for label, (suffix, mime, make) in makers.items():
         row.download_button(
@@ -40,4 +43,4 @@ def downloads(found: Findings, stem: str, table: pl.DataFrame) -> None:
             on_click="ignore",
         )
     if find_browser() is None:
-        st.caption("PNG needs Chromium or Chrome on this machine; the others need nothing.")
+        st.caption("PNG and SVG need Chromium or Chrome on this machine; the others need nothing.")

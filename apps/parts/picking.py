@@ -8,6 +8,7 @@ import streamlit as st
 
 from parts import data, show, state
 from workbench.datasets.store import SAMPLE
+from workbench.library import build_command, by_model
 from workbench.usable import dataset_names, people_of
 
 __all__ = ["choose_dataset", "choose_user", "unbuilt"]
@@ -15,7 +16,7 @@ __all__ = ["choose_dataset", "choose_user", "unbuilt"]
 EVERYBODY = ("", "")
 # What belongs to one data set and means nothing in another.
 OF_A_DATASET: dict[str, Any] = dict.fromkeys(
-    ("scope", "user", "question", "search", "category", "effect", "turn"), ""
+    ("scope", "user", "question", "search", "category", "effect", "lost", "turn"), ""
 )
 
 
@@ -74,10 +75,14 @@ def unbuilt() -> bool:
     view = state.current()
     if data.ready(view):
         return False
+    why = (
+        "a language model reads every session of it once"
+        if by_model(view.memories)
+        else "each text is turned into a vector once, which takes a while for so much of it"
+    )
     show.empty(
         f"The memories of {view.dataset} ({view.memories}, {view.embedder}) have not been made "
-        "yet: each text is turned into a vector once, which takes a while for so much of it. "
-        "Run this in a terminal, then load the page again.",
-        f"workbench build {view.dataset} --memories {view.memories} --embedder {view.embedder}",
+        f"yet: {why}. Run this in a terminal, then load the page again.",
+        build_command(view.dataset, view.memories, view.embedder),
     )
     return True

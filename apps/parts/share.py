@@ -44,8 +44,11 @@ def sidebar(page: str) -> None:
             on_change=_open,
         )
         if page in NOTEBOOKS:
+            # What became of each question is told case by case there.
+            lost = page == "runs" and view.section == "errors"
+            notebook = "case_studies" if lost else NOTEBOOKS[page]
             st.caption("In the notebook, with the saved file:")
-            st.code(f"workbench notebooks {NOTEBOOKS[page]} --view FILE", language=None)
+            st.code(f"workbench notebooks {notebook} --view FILE", language=None)
 
 
 def _open() -> None:

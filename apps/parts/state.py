@@ -8,15 +8,13 @@ button, changes the view.
 
 from __future__ import annotations
 
-import argparse
-import sys
 import time
 from collections.abc import Callable, Collection, Mapping
-from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
+from parts import given
 from workbench.errors import WorkbenchError
 from workbench.view import View, decode_view, read_view, view_of
 
@@ -68,9 +66,9 @@ def begin() -> str | None:
         st.session_state[PAGE] = ""
     if VIEW not in st.session_state:
         return _first(address)
-    if address and not changed and address != st.session_state.get(WRITTEN):
-        if not _just_replaced(address):
-            _take(address)
+    news = address and not changed and address != st.session_state.get(WRITTEN)
+    if news and not _just_replaced(address):
+        _take(address)
     return wanted
 
 
@@ -211,7 +209,7 @@ def go(page: str) -> None:
 
 def read_only() -> bool:
     """Whether the explorer was started with `--read-only`."""
-    return bool(_given().read_only)
+    return given.read_only()
 
 
 def _just_replaced(address: Mapping[str, str]) -> bool:
@@ -224,12 +222,12 @@ def _first(address: Mapping[str, str]) -> str | None:
     if address:
         _take(address)
         return None
-    path = _given().view
+    path = given.view()
     if path is None:
         return None
     st.session_state[SOURCE] = "file"
     try:
-        st.session_state[VIEW], st.session_state[REMARKS] = read_view(Path(path))
+        st.session_state[VIEW], st.session_state[REMARKS] = read_view(path)
         st.session_state[TAKEN] = True
     except WorkbenchError as error:
         st.session_state[REMARKS] = [str(error)]
@@ -243,10 +241,3 @@ def _take(address: Mapping[str, str]) -> None:
     view, said = view_of(address)
     st.session_state[VIEW], st.session_state[REMARKS] = view.but(page=page), said
     st.session_state[TAKEN] = True
-
-
-def _given() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(add_help=False)
-    parser.add_argument("--read-only", action="store_true")
-    parser.add_argument("--view")
-    return parser.parse_known_args(sys.argv[1:])[0]

@@ -11,7 +11,7 @@ import streamlit as st
 
 from parts import data, redaction, show, state
 from parts.show import literal
-from views import run_table
+from views import privacy, run_table
 from workbench import __version__
 from workbench.datasets import store
 from workbench.datasets.versions import current
@@ -25,25 +25,6 @@ WHAT = """
 What this explorer shows you, where it comes from, who may use it, and where it lies on this
 machine.
 """
-PRIVACY = """
-**Nothing leaves this machine.** The explorer is a program on your computer that your browser
-talks to. It has no account, asks no model over the network, and sends no statistics. Only these
-commands use a network at all, and only when you run them: `workbench data get` and `workbench model
-get`; any command that is given an embedder by the name of a model that is not on this machine yet;
-and any command with `--llm openai:MODEL` (or `$WORKBENCH_LLM_MODEL` set so), which sends what the
-model is to read to the endpoint that `$WORKBENCH_LLM_BASE_URL` names.
-"""
-LOCAL = (
-    "It listens on {where}: other machines cannot reach it. Whoever is logged in to this one can."
-)
-OPEN = (
-    "It listens on {where}, so **other machines may reach it**, and whoever does sees all of this "
-    "without a password. Start it without `--address` to keep it to this machine."
-)
-COUNTED = (
-    "Streamlit’s usage statistics are **on** in this process. Start the explorer with "
-    "`workbench explore`, which switches them off."
-)
 HIDING = """
 For sharing your screen: names of people are replaced, the same person by the same number on every
 page, in texts, lists and figures. Searching, ranking and files are not changed by it.
@@ -55,7 +36,6 @@ Reward Modeling: Learning Human Preferences for LLM Memory Use”. Neither has p
 memory banks or checkpoints. What you see here is measured by this workbench on the data named
 beside it; where a figure of a paper stands next to it, it is a reference.
 """
-HERE = ("127.0.0.1", "localhost", "::1")
 PACKAGES = (
     *("streamlit", "marimo", "plotly", "polars", "numpy", "scipy", "scikit-learn", "usearch"),
     *("sentence-transformers", "torch"),
@@ -65,29 +45,12 @@ PACKAGES = (
 def page() -> None:
     st.title("About the data")
     st.markdown(WHAT)
-    _privacy()
+    privacy.badge()
     _hiding()
     _data()
     _made()
     _stored()
     _software()
-
-
-def _privacy() -> None:
-    """The badge: what is so in this process, and not what should be."""
-    address = st.get_option("server.address")
-    where = f"`{address or 'all addresses of this machine'}`"
-    with st.container(border=True):
-        st.subheader(":material/lock: Privacy")
-        st.markdown(PRIVACY)
-        if address in HERE:
-            st.markdown(LOCAL.format(where=where))
-        else:
-            st.warning(OPEN.format(where=where))
-        if st.get_option("browser.gatherUsageStats"):
-            st.warning(COUNTED)
-        if state.read_only():
-            st.markdown("This explorer is **read-only**: it writes nothing, not even a cache.")
 
 
 def _hiding() -> None:

@@ -213,9 +213,10 @@ def _nothing() -> None:
     show.empty(
         "There is nothing to judge yet. Try it with made-up pairs (the button below), or bring "
         "pairs of answers of your own: a file with participant, query, memories, both answers, "
-        "their order, and no judgment. That a model writes such answers from your own memories is "
-        "not made yet; bring answers that you had written elsewhere.",
-        "workbench reward import PAIRS.csv --name study",
+        "their order, and no judgment. Or let a model write them, from what each person said in a "
+        "data set or from a confirmed profile (--profile).",
+        "workbench reward import PAIRS.csv --name study\n"
+        "workbench reward pairs sample --into study --llm MODEL",
     )
     st.button(
         "Try it with twelve made-up pairs",

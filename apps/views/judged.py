@@ -19,6 +19,7 @@ from reward_model.scores import Scores, load_scores
 from reward_model.store import comparison_sets
 from workbench.errors import UsageError
 from workbench.report import Findings
+from workbench.run_list import named_scorer
 
 __all__ = [
     "Evaluated",
@@ -120,17 +121,20 @@ def make_evaluation(chosen: ComparisonSet, key: str, columns: str = FULL) -> str
     """Settings and a button that evaluates; the id of what was made, None where nothing was asked
     for. `columns` is what is chosen at first."""
     home = data.workspace()
-    scorers = ready.scorers_of(home, chosen)
-    names = list(dict.fromkeys([*(one["name"] for one in scorers.values()), "offline"]))
+    names = {name: named_scorer(one) for name, one in ready.scorers_of(home, chosen).items()}
+    if "offline" not in names.values():
+        names["offline"] = "offline"
     with st.container(border=True):
         left, middle, right = st.columns(3, gap="medium")
         left.selectbox("Features", list(COLUMNS), **_kept("columns", key, COLUMNS, columns))
         middle.selectbox("Learns from", list(STRENGTHS), **_kept("strengths", key, STRENGTHS))
         right.selectbox(
             "Features scored by",
-            names,
+            list(names),
+            format_func=names.__getitem__,
             help="offline: our rules with the bundled embedder; it reads the texts, which takes "
-            "about a minute for 1,000 pairs on two cores, once.",
+            "about a minute for 1,000 pairs on two cores, once. judge: a language model, which "
+            "scores a whole set with: workbench reward features NAME --scorer judge --llm MODEL",
             **_kept("scorer", key, names),
         )
         pressed = st.button(
@@ -163,7 +167,7 @@ def named(manifest: dict[str, Any]) -> str:
     known = (name for name, one in COLUMNS.items() if one == features)
     what = next(known, ", ".join(features or ()))
     strengths = " and ".join(plan["strengths"])
-    scorer = identity["scorer"].get("name", "unknown")
+    scorer = named_scorer(identity["scorer"])
     return f"{what}; “{strengths}”; scored by {scorer}; n = {manifest['report']['n']}"
 
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import streamlit as st
 
 from parts import data, state
-from workbench.build import KINDS
+from workbench.library import MADE, build_command, by_model
 from workbench.retrieve import RETRIEVERS
 from workbench.usable import priors_for
 from workbench.view import View
 
-__all__ = ["PRIOR_NAMES", "draw", "switched"]
+__all__ = ["PRIOR_NAMES", "draw", "memories"]
 
 MOST_K = 50  # of the slider; an address may ask for more
 PRIOR_NAMES = {
@@ -66,7 +64,7 @@ def draw() -> None:
 
 def _choices(view: View) -> None:
     prior, retriever, boost = st.columns(3, gap="medium")
-    kinds = [k for k in KINDS if k != "observations" or data.dataset(view.dataset).observations]
+    kinds = data.kinds(view)
     priors = priors_for(kinds)
     prior.selectbox(
         "Prior",
@@ -95,33 +93,31 @@ def _choices(view: View) -> None:
     else:
         boost.caption("The boost for equal dimensions belongs to the paper’s dual path.")
     with st.expander("What is searched"):
-        st.radio(
-            "Memories",
-            kinds,
-            captions=[WHAT_KINDS[kind] for kind in kinds],
-            horizontal=True,
-            **state.bound("memories"),
-        )
+        memories(view, kinds)
+
+
+def memories(view: View, kinds: list[str]) -> None:
+    """Which kind of memory is searched: those that are there, and how to make the others."""
+    st.radio(
+        "Memories",
+        kinds,
+        captions=[WHAT_KINDS[kind.partition("@")[0]] for kind in kinds],
+        horizontal=True,
+        **state.bound("memories"),
+    )
+    if not any(by_model(kind) for kind in kinds):
+        st.caption("A language model can read memories out of the dialogues too. In a terminal:")
+        st.code(build_command(view.dataset, MADE, view.embedder), language=None)
 
 
 WHAT_KINDS = {
     "turns": "every utterance as it stands",
     "observations": "statements that the data set brings",
     "facts": "statements found by rules",
+    "llm": "statements that a language model read out",
 }
 
 
 def prior_name(name: str) -> str:
     base, _, source = name.partition(":")
     return " ".join(filter(None, (PRIOR_NAMES.get(base, base), source)))
-
-
-def switched(field: str, on: str) -> dict[str, Any]:
-    """Arguments that bind a toggle to a field that is "" when off."""
-    key = f"_switched_{field}"
-    state.hold(key, bool(getattr(state.current(), field)))
-
-    def changed() -> None:
-        state.change(**{field: on if st.session_state[key] else ""})
-
-    return {"key": key, "on_change": changed}

@@ -71,7 +71,7 @@ def cards(key: str, frame: pl.DataFrame) -> None:
     if pages > 1:
         kept = f"cards-page {key}"
         state.keep(kept, min(int(state.kept(kept, 1)), pages))
-        page = st.number_input(f"Page, of {pages:,}", 1, pages, step=1, **state.kept_as(kept, 1))
+        page = st.number_input(f"Page (of {pages:,})", 1, pages, step=1, **state.kept_as(kept, 1))
     rows = frame.slice((page - 1) * ROWS, ROWS)
     listing(rows, _dimensions)
     _opening(key, rows)

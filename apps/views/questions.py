@@ -9,6 +9,8 @@ import polars as pl
 import streamlit as st
 
 from parts import data, show, state
+from views import run_classes
+from views.question_filters import LOST, PAGE, anew, draw, filtered
 from workbench.datasets.report import Dataset
 from workbench.view import View
 
@@ -16,8 +18,6 @@ __all__ = ["filtered", "labels", "listed", "page_of", "questions", "settle", "ta
 
 ROWS = 8  # questions to a page
 CUT = 140  # characters of a question in the list
-NAMES = {"": "all", "helped": "helped", "hurt": "hurt", "unchanged": "same", "missed": "missed"}
-PAGE, NARROWED = "_questions_page", "_questions_narrowed"
 
 
 def table_of(dataset: Dataset) -> pl.DataFrame:
@@ -35,32 +35,6 @@ def table_of(dataset: Dataset) -> pl.DataFrame:
     )
 
 
-def filtered(frame: pl.DataFrame, view: View) -> pl.DataFrame:
-    """The questions that a view's filters leave, those of `effects` joined; where the effect is
-    asked for, the largest come first."""
-    kept = frame
-    if view.user:
-        kept = kept.filter(pl.col("scope") == view.scope, pl.col("people").list.contains(view.user))
-    elif view.scope:
-        kept = kept.filter(pl.col("scope") == view.scope)
-    if view.category:
-        kept = kept.filter(pl.col("category") == view.category)
-    if view.search.strip():
-        wanted = view.search.strip().lower()
-        kept = kept.filter(
-            pl.any_horizontal(
-                pl.col(name).str.to_lowercase().str.contains(wanted, literal=True)
-                for name in ("text", "question")
-            )
-        )
-    if "effect" not in kept.columns or not view.effect:
-        return kept
-    if view.effect == "missed":
-        return kept.filter(pl.col("missed"))
-    kept = kept.filter(pl.col("effect") == view.effect)
-    return kept.sort(pl.col("change").abs(), descending=True, maintain_order=True)
-
-
 def page_of(frame: pl.DataFrame, page: int) -> tuple[pl.DataFrame, int, int]:
     """The rows of a page (counted from 0, kept within what there is), its number, and how many
     pages there are."""
@@ -74,7 +48,7 @@ def listed(frame: pl.DataFrame, view: View) -> None:
 
     `frame` has every question, with its effects where they are measured.
     """
-    _filters(frame, view)
+    draw(frame, view)
     kept = filtered(frame, view)
     rows, page, pages = page_of(kept, st.session_state.get(PAGE, 0))
     st.session_state[PAGE] = page
@@ -84,33 +58,6 @@ def listed(frame: pl.DataFrame, view: View) -> None:
         return
     _choice(rows, view)
     _turning(page, pages)
-
-
-def _filters(frame: pl.DataFrame, view: View) -> None:
-    st.text_input(
-        "Search the questions",
-        placeholder="a word, or a question’s id",
-        **state.bound("search", narrowed),
-    )
-    categories = ["", *frame["category"].unique(maintain_order=True)]
-    st.selectbox(
-        "Category",
-        categories,
-        format_func=lambda name: name or "all categories",
-        **state.bound("category", narrowed),
-    )
-    if "effect" not in frame.columns:
-        return
-    counts = {effect: len(filtered(frame, view.but(effect=effect))) for effect in NAMES}
-    st.segmented_control(
-        "What the profile does",
-        list(NAMES),
-        format_func=lambda effect: f"{NAMES[effect]} {counts[effect]:,}",
-        help="Whether more (helped) or less (hurt) of the evidence is among the first K memories "
-        "with the profile prior than with the question alone. Missed: evidence is absent from "
-        "the first K even with the prior.",
-        **state.bound("effect", narrowed),
-    )
 
 
 def _count(kept: pl.DataFrame, frame: pl.DataFrame) -> None:
@@ -149,6 +96,11 @@ def labels(rows: pl.DataFrame) -> dict[str, str]:
 
 def _remark(row: dict[str, Any]) -> str:
     """What a line of the list says of its question."""
+    lost = f" · {row[LOST]}" if row.get(LOST) else ""
+    return f"{_effect(row)}{lost}"
+
+
+def _effect(row: dict[str, Any]) -> str:
     if "effect" not in row:
         return str(row["category"])
     if row["effect"] is None:
@@ -179,8 +131,12 @@ def questions() -> pl.DataFrame:
     """The questions of the session's data set, with effects where its memories are built."""
     view = state.current()
     frame = _table(view.dataset, data.version(view.dataset))
-    measured = data.measurable(view)
-    if not measured:
+    if run_classes.tells(view.run, view.dataset):
+        lost = run_classes.classes(view.run)
+        if lost is not None:
+            classes = lost.frame.select("question", pl.col("class").alias(LOST))
+            frame = frame.join(classes, on="question", how="left", maintain_order="left")
+    if not data.measurable(view):
         return frame
     told = data.effects_of(view).select(
         "question", "without", "having", "change", "effect", "missed"
@@ -188,18 +144,11 @@ def questions() -> pl.DataFrame:
     return frame.join(told, on="question", how="left", maintain_order="left")
 
 
-def narrowed() -> None:
-    """A filter has changed: the list begins anew, and shows one of its own questions."""
-    st.session_state[NARROWED] = True
-    st.session_state[PAGE] = 0
-
-
 def settle() -> str:
     """The question that is shown. It stays when a knob takes it out of the list; where there is
     none, or the filters were changed and it is not among what they leave, it is the first left."""
     view = state.current()
-    anew = st.session_state.pop(NARROWED, False)
-    if view.question and not anew:
+    if not anew() and view.question:
         return view.question
     left = filtered(questions(), view)
     if view.question and view.question in left["question"]:

@@ -8,8 +8,7 @@ from typing import Any
 import streamlit as st
 
 from parts import data, exports, picking, show, state
-from views import dialogue, knobs, questions, rankings
-from workbench.answer_one import answer_both
+from views import answers, dialogue, knobs, questions, rankings
 from workbench.ask import Asking, asking, told
 from workbench.report.asked import findings_of_question, hits_table
 from workbench.view import View
@@ -30,7 +29,10 @@ def page() -> None:
     with left:
         picking.choose_dataset()
         picking.choose_user("everybody")
+    view = state.current()
     if picking.unbuilt():
+        with left:
+            knobs.memories(view, data.kinds(view))  # the way back to what is there
         return
     # The rankings are drawn before the list, whose effects may take a second the first time.
     with left:
@@ -44,7 +46,8 @@ def page() -> None:
         found = told(one) if one is not None else None
         if one is not None and found is not None:
             _head(one, found, view)
-            _answers(one, view)
+            answers.of_the_run(one, view)
+            answers.draw(one, view)
             rankings.side_by_side(found)
     if one is not None and found is not None:
         _further(one, found, view)
@@ -114,27 +117,6 @@ def _head(one: Asking, found: dict[str, Any], view: View) -> None:
     )
     for note in found["notes"]:
         st.caption(show.plain(f"Note: {note}"))
-
-
-def _answers(one: Asking, view: View) -> None:
-    """An answer from each ranking, where somebody is to answer."""
-    st.toggle(
-        "Answer the question from each ranking",
-        help="The extractive answerer takes the best-fitting words out of the first ten memories. "
-        "It is a set of rules, no language model. A model answers a whole data set with: "
-        "workbench evaluate NAME --answerer llm --llm MODEL",
-        **knobs.switched("answerer", "extractive"),
-    )
-    if not view.answerer:
-        return
-    answers = answer_both(one, view.answerer)
-    for column, name in zip(st.columns(2, gap="medium"), ("without", "with"), strict=True):
-        answer = answers[name]
-        title = "question alone" if name == "without" else "with the profile prior"
-        column.html(
-            f'<div class="answer"><div class="quiet">Answer, {title}</div>'
-            f"<b>{show.escaped(answer.text)}</b></div>"
-        )
 
 
 def _in_the_dialogue(one: Asking, found: dict[str, Any], view: View) -> None:

@@ -11,7 +11,7 @@ from parts import exports, show, state
 from reward_model.agreement import PAPER
 from reward_model.figures import comparisons_passport, preference_dots
 from reward_model.rubric import RUBRIC
-from views import judged, pairs, versus
+from views import judged, own_pair, pairs, versus
 from views.judged import Evaluated
 from workbench.report import Findings
 
@@ -165,6 +165,6 @@ SECTIONS = {
     "accuracy": _accuracy,
     "preferences": _preferences,
     "one pair": pairs.explained,
-    "your own pair": pairs.typed,
+    "your own pair": own_pair.typed,
     "compare": versus.compared,
 }

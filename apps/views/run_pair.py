@@ -12,8 +12,8 @@ import streamlit as st
 from parts import data, exports, show, state
 from parts.show import literal
 from reward_model.rubric import RUBRIC
-from views import run_table
-from workbench.ask import find_question
+from views import run_questions, run_said, run_table
+from views.run_questions import page_of
 from workbench.contrasts import by_category, by_question, comparable, won_by
 from workbench.datasets.store import SAMPLE
 from workbench.figures.differences import category_differences
@@ -21,7 +21,6 @@ from workbench.report import Findings, csv_text, main_measure
 from workbench.report.tables import Table, probability
 from workbench.run_list import apart
 from workbench.runs import Run
-from workbench.usable import dataset_names
 
 __all__ = ["compared", "totals"]
 
@@ -35,8 +34,6 @@ random. Many looks make small p cheap, so p is *corrected* (Holm) for the number
 ROWS = 12
 MEASURE, SIDE, PAGE = "pair-measure", "pair-side", "pair-page"
 SIDES = {"": "all that differ", "a": "a is better", "b": "b is better", "same": "the same"}
-# The settings that the Retrieval page can take over from a run.
-KNOBS = ("memories", "embedder", "retriever", "prior", "lam", "k", "boost")
 
 
 def compared(known: Mapping[str, Any]) -> None:
@@ -105,7 +102,7 @@ def _by_category(
     if "difference" in found.figures:
         show.figure(found.figures["difference"], "curve")
     run_table.of(found.tables[0])
-    _by_question(pair[0], pairs, measure)
+    _by_question(pair, pairs, measure)
     st.subheader("Take it along")
     _files(pair, frame, pairs, measure)
     exports.downloads(found, f"compare-{pair[0].id[:8]}-{pair[1].id[:8]}", found.tables[0].frame)
@@ -125,11 +122,11 @@ def totals(pairs: pl.DataFrame) -> str:
     )
 
 
-def _by_question(a: Run, pairs: pl.DataFrame, measure: str) -> None:
+def _by_question(pair: tuple[Run, Run], pairs: pl.DataFrame, measure: str) -> None:
     """The single questions, the largest differences first, each a way to the Retrieval page."""
+    a = pair[0]
     st.subheader("Question by question")
-    left, right = st.columns([3, 1], vertical_alignment="bottom")
-    left.segmented_control(
+    st.segmented_control(
         "Questions",
         list(SIDES),
         format_func=lambda side: f"{SIDES[side]} {len(won_by(pairs, side)):,}",
@@ -139,51 +136,25 @@ def _by_question(a: Run, pairs: pl.DataFrame, measure: str) -> None:
     if not len(kept):
         st.info("No question of this kind.")
         return
-    pages = -(-len(kept) // ROWS)
-    state.keep(PAGE, min(int(state.kept(PAGE, 1)), pages))
-    if pages > 1:
-        right.number_input(f"Page, of {pages:,}", 1, pages, step=1, **state.kept_as(PAGE, 1))
-    rows = kept.slice((int(state.kept(PAGE, 1)) - 1) * ROWS, ROWS)
-    texts = _texts(a, rows["question"].to_list())
+    rows = kept.slice(page_of(PAGE, len(kept), ROWS) * ROWS, ROWS)
+    questions = rows["question"].to_list()
+    asked = {q: one for q, one in run_questions.asked(a).items() if q in set(questions)}
+    said = run_said.both(pair, asked)
     body = "".join(
-        f"<tr><td>{literal(texts.get(row['question'], ''), 240)}"
+        f"<tr><td>{literal(asked[row['question']].text if row['question'] in asked else '', 240)}"
         f'<div class="quiet">{literal(row["question"])} · {literal(row["category"])}</div></td>'
+        f"{said.cells(row['question'])}"
         f'<td class="number">{row["a"]:.3f}</td><td class="number">{row["b"]:.3f}</td>'
         f'<td class="number">{row["difference"]:+.3f}</td></tr>'
         for row in rows.iter_rows(named=True)
     )
     numeric = ("a", "b", "a − b")
-    run_table.drawn(("question", *numeric), body, f"{measure} of single questions", numeric)
-    if texts:
-        _open(a, rows["question"].to_list(), texts)
-
-
-def _texts(run: Run, questions: list[str]) -> dict[str, str]:
-    """What the questions say, where the data set is here; reward runs have comparisons instead."""
-    name = _dataset(run)
-    if name not in dataset_names(data.workspace()) or run.manifest["kind"].startswith("reward-"):
-        return {}
-    known = data.dataset(name)
-    found = {one: find_question(known, one) for one in questions}
-    return {one: question.text for one, question in found.items() if question is not None}
-
-
-def _open(a: Run, questions: list[str], texts: dict[str, str]) -> None:
-    left, right = st.columns([4, 1], vertical_alignment="bottom")
-    hide = show.hiding()
-    named = [one for one in questions if one in texts]
-    chosen = left.selectbox(
-        "Look at a question of this page",
-        named,
-        format_func=lambda one: hide(f"{texts[one][:120]} · {one}"),
-        **state.kept_among("pair-question", named, named[0]),
-    )
-    if right.button("Open in Retrieval", width="stretch"):
-        recipe = a.manifest["identity"].get("recipe") or {}
-        knobs = {name: recipe[name] for name in KNOBS if name in recipe}
-        plain = dict.fromkeys(("scope", "user", "search", "category", "effect", "turn"), "")
-        state.change(dataset=_dataset(a), question=chosen, **knobs, **plain)
-        state.go("retrieval")
+    heads = ("question", *said.heads, *numeric)
+    run_table.drawn(heads, body, f"{measure} of single questions", numeric)
+    said.tell()
+    if asked:
+        texts = {q: one.text for q, one in asked.items()}
+        run_questions.opening("pair", a, questions, texts)
 
 
 def _files(pair: tuple[Run, Run], frame: pl.DataFrame, pairs: pl.DataFrame, measure: str) -> None:
@@ -204,7 +175,3 @@ def _files(pair: tuple[Run, Run], frame: pl.DataFrame, pairs: pl.DataFrame, meas
             key=f"_pair_csv_{label}",
             on_click="ignore",
         )
-
-
-def _dataset(run: Run) -> str:
-    return str(run.manifest["identity"].get("dataset") or run.manifest.get("dataset") or "")

@@ -39,7 +39,17 @@ def loaded(run: str) -> Run:
 
 
 def of(table: Table) -> None:
-    """A table of findings; a long one is folded, and says where the rest is."""
+    """A table of findings; one that was not measured here is set apart, and says where from."""
+    if not table.provenance:
+        _sheet(table)
+        return
+    with st.container(border=True):
+        st.markdown(f"**{show.plain(table.provenance)}.**")
+        _sheet(table)
+
+
+def _sheet(table: Table) -> None:
+    """Its rows; a long one is folded, and says where the rest is."""
     columns = list(printed(table.frame.head(MOST)))
     body = "".join(
         "<tr>"

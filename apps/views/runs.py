@@ -11,7 +11,7 @@ import streamlit as st
 
 from parts import data, exports, show, state
 from parts.show import literal
-from views import run_pair, run_table
+from views import run_errors, run_pair, run_table
 from views.run_table import findings_of
 from workbench.library import open_banks
 from workbench.prepare import sources_for
@@ -26,25 +26,6 @@ here they are read, compared and exported. **Evidence recall@K** is the share of
 answer a question which are among the first K memories found, from 0 (none) to 1 (all), averaged
 over the questions.
 """
-ERRORS = """
-Why is a question answered wrongly? Either what answers it was **never remembered**; or it is
-remembered, and was **not retrieved**; or it was retrieved, and **not used**; or the answer is
-right and the **reference is disputed**. This page does not draw that yet, and makes nothing up.
-"""
-NOT_MADE = (
-    "Not made yet as a picture here. In a terminal, this answers the questions and says where "
-    "answers were lost (with --answerer llm --llm MODEL, a language model answers them):"
-)
-OF_REWARD = (
-    "Errors are looked into for runs that answer questions, and this one is of a reward model: it "
-    "predicts which of two answers a person prefers. Which pairs it got wrong is under Reward "
-    "model, One pair. Choose another run above, or make one that answers:"
-)
-NOW = """
-What can be told today: whether the evidence is retrieved at all. The Retrieval page lists the
-questions whose evidence is **missed**, with the prior and without.
-"""
-
 ROWS = 8
 PAGE, KIND, DATASET = "runs-page", "runs-kind", "runs-dataset"
 EXAMPLES = (Recipe(prior="none", lam=1.0, k=25), Recipe(prior="profile", lam=0.9, k=25))
@@ -69,8 +50,12 @@ def page() -> None:
     )
     names = list(SECTIONS)
     show.settled("section", names)
-    st.segmented_control("Show", names, format_func=str.capitalize, **state.bound("section"))
+    st.segmented_control("Show", names, format_func=_title, **state.bound("section"))
     SECTIONS.get(state.current().section or names[0], _one)(known)
+
+
+def _title(section: str) -> str:
+    return {"errors": "Answers and errors"}.get(section, section.capitalize())
 
 
 def _find(frame: pl.DataFrame, known: Mapping[str, Any]) -> None:
@@ -113,7 +98,7 @@ def _list(frame: pl.DataFrame) -> None:
     page = min(int(state.kept(PAGE, 1)), pages)
     if pages > 1:
         state.keep(PAGE, page)
-        third.number_input(f"Page, of {pages:,}", 1, pages, step=1, **state.kept_as(PAGE, 1))
+        third.number_input(f"Page (of {pages:,})", 1, pages, step=1, **state.kept_as(PAGE, 1))
         page = int(state.kept(PAGE, 1))
     st.caption(f"{len(kept):,} of {len(frame):,} runs, the newest first")
     _drawn(kept.slice((page - 1) * ROWS, ROWS))
@@ -155,19 +140,6 @@ def _one(known: Mapping[str, Any]) -> None:
     st.caption(show.plain(found.passport.origin))
 
 
-def _errors(known: Mapping[str, Any]) -> None:
-    """Where errors come from: a place for it, honest about its emptiness."""
-    st.subheader("Why answers are wrong")
-    one = known[state.current().run]
-    if one["kind"].startswith("reward-"):
-        show.empty(OF_REWARD, "workbench evaluate sample")
-        return
-    st.markdown(ERRORS)
-    dataset = one["dataset"] or "sample"
-    show.empty(NOT_MADE, f"workbench evaluate {dataset}")
-    st.markdown(NOW)
-
-
 def _nothing() -> None:
     """No run yet: how to make some, and a button that makes two."""
     show.empty(
@@ -196,5 +168,5 @@ def _make() -> None:
 SECTIONS: dict[str, Callable[[Mapping[str, Any]], None]] = {
     "one run": _one,
     "compare two": run_pair.compared,
-    "errors": _errors,
+    "errors": run_errors.errors,
 }

@@ -12,10 +12,9 @@ from views import dialogue
 from views import memory_cards as memories
 from workbench import inspection
 from workbench.bank_set import BankSet
-from workbench.figures.memories import map_of_memories, session_timeline
 from workbench.memory_map import memory_map, neighbours
-from workbench.passport import passport_of_banks
 from workbench.report.users import findings_of_users
+from workbench.scenes.memories import map_of, sessions_of
 from workbench.view import View
 
 WHAT = """
@@ -24,6 +23,8 @@ statements that several sentences share (*semantic* memories), and a **profile**
 each with the sentences that it rests on. The profile is what the prior mixes into a search, so this
 is also the place to see **whom it helps and whom it harms**.
 """
+MAP = "map"
+TOUCHING = 1e-12  # what the browser sends back is the mark's own place
 
 
 def page() -> None:
@@ -96,9 +97,7 @@ def _memories(view: View) -> None:
     banks = data.banks(view)
     sessions = inspection.timeline(banks.dataset, view.scope)
     if len(sessions) > 1:
-        many = sessions if len(sessions) <= 120 else inspection.by_month(sessions)
-        drawn = session_timeline(many, passport_of_banks(banks.manifest, len(sessions)))
-        show.figure(drawn, "timeline")
+        show.figure(sessions_of(banks, view.scope), "timeline")
     memories.browse(_table(view), view.user)
 
 
@@ -110,7 +109,6 @@ def _map(view: View) -> None:
     if not len(made.points):
         st.info("A map needs three memories at least.")
         return
-    passport = passport_of_banks(banks.manifest, made.drawn)
     texts = made.points.filter(pl.col("layer") == "episodic")
     named = dict(zip(texts["memory"], texts["text"], strict=True))
     hide = show.hiding()
@@ -123,13 +121,29 @@ def _map(view: View) -> None:
         **state.kept_among(f"near {view.dataset} {view.scope}", [None, *named], None),
     )
     near = neighbours(banks, view.scope, chosen) if chosen else None
-    drawn = map_of_memories(
-        made, passport, chosen or "", [] if near is None else near["memory"].to_list()
+    drawn = map_of(banks, made, view.scope, None if everybody else view.user, chosen or "")
+    # The rest stays as visible as it was when one is clicked: the ring is what marks it.
+    drawn.update_traces(unselected_marker_opacity=0.55, selector={"mode": "markers"})
+    show.figure(
+        drawn,
+        MAP,
+        on_select=lambda: _clicked(texts, f"near {view.dataset} {view.scope}"),
+        selection_mode="points",
     )
-    show.figure(drawn, "map")
+    st.caption("Click a round mark to see its neighbours, or choose one in the list above.")
     if near is not None:
         st.subheader("Its nearest memories")
         memories.listing(near, lambda row: f"cosine {row['cosine']:.3f}")
+
+
+def _clicked(points: pl.DataFrame, kept: str) -> None:
+    """The episodic memory whose mark on the map was clicked is the one chosen; a click beside all
+    of them chooses none."""
+    for one in st.session_state[MAP]["selection"]["points"][:1]:
+        gap = (pl.col("x") - one["x"]) ** 2 + (pl.col("y") - one["y"]) ** 2
+        nearest = points.select("memory", gap=gap).sort("gap").row(0, named=True)
+        if nearest["gap"] < TOUCHING:
+            state.keep(kept, nearest["memory"])
 
 
 def _prior(view: View) -> None:

@@ -10,9 +10,11 @@ import msgspec
 import plotly.graph_objects as go
 
 from reward_model.model_file import ModelFile
+from reward_model.outcome import BASES
 from reward_model.schema import ComparisonSet
 from workbench import __version__
-from workbench.passport import Passport, passport_of
+from workbench.passport import Over, Passport, passport_of
+from workbench.run_list import named_scorer
 from workbench.runs import Run
 from workbench.schema import digest_of
 from workbench.theme import axes
@@ -37,6 +39,7 @@ class ComparisonPassport(Passport, frozen=True, kw_only=True, omit_defaults=Fals
 
     scorer: str = ""
     synthetic: bool = False
+    basis: Over = "participants"
 
     @property
     def counts(self) -> str:
@@ -51,7 +54,7 @@ class ComparisonPassport(Passport, frozen=True, kw_only=True, omit_defaults=Fals
     @property
     def intervals(self) -> str:
         """ "95% intervals over participants"."""
-        few = self.basis == "questions"
+        few = self.basis == "comparisons"
         what = "comparisons (too few participants to speak of others)" if few else "participants"
         return f"{self.level:.0%} intervals over {what}"
 
@@ -67,8 +70,8 @@ def evaluation_passport(run: Run) -> ComparisonPassport:
     told = msgspec.to_builtins(passport_of(run))
     scorer = run.manifest["identity"].get("scorer") or {}
     return ComparisonPassport(
-        **told,
-        scorer=str(scorer.get("name", "")),
+        **(told | {"basis": BASES[told["basis"]]}),
+        scorer=named_scorer(scorer) if scorer else "",
         synthetic=bool(run.manifest.get("synthetic")),
     )
 
@@ -113,7 +116,7 @@ def model_passport(file: ModelFile) -> ComparisonPassport:
         clusters=file.participants,
         excluded=origin.excluded,
         level=file.level,
-        scorer=str(origin.scorer.get("name", "")),
+        scorer=named_scorer(origin.scorer) if origin.scorer else "",
         synthetic=origin.synthetic,
     )
 

@@ -133,10 +133,28 @@ def test_evidence_is_opened_in_its_dialogue(browser: Any, address: str) -> None:
     assert "D7:4" in page.locator(".turn.open").inner_text()
 
 
+def test_a_click_on_the_map_chooses_a_memory(browser: Any, address: str) -> None:
+    page = opened(browser, address, "user", section="map", user="Nadia", scope="c1").page
+    assert page.get_by_role("heading", name="Its nearest memories").count() == 0
+    mark = page.locator(".js-plotly-plot .scatterlayer .trace").first.locator(".point").nth(5)
+    mark.scroll_into_view_if_needed()
+    box = mark.bounding_box()
+    at = (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.mouse.move(*at)  # plotly looks for what is under the pointer as it comes
+    page.locator(".hoverlayer .hovertext").first.wait_for()
+    hovered = page.locator(".hoverlayer .hovertext").first.text_content()
+    page.mouse.click(*at)
+    page.get_by_role("heading", name="Its nearest memories").wait_for()
+    settled(page)
+    chosen = page.get_by_role("combobox", name="Nearest to").input_value()
+    assert chosen[:20] in hovered
+    assert page.locator(".facts li").count() == 5
+
+
 def test_what_is_shown_can_be_taken_along(browser: Any, address: str, tmp_path: Path) -> None:
     page = opened(browser, address, question="c1/0", user="Nadia", k=6).page
     got = {}
-    for label in ("CSV", "LaTeX", "HTML page", "PNG"):
+    for label in ("CSV", "LaTeX", "HTML page", "PNG", "SVG"):
         with page.expect_download(timeout=90_000) as waiting:
             page.get_by_role("button", name=label, exact=True).click()
         path = tmp_path / waiting.value.suggested_filename
@@ -145,6 +163,7 @@ def test_what_is_shown_can_be_taken_along(browser: Any, address: str, tmp_path: 
     assert got["CSV"].read_text("utf-8-sig").count("\n") == 13
     assert r"\begin{tabular}" in got["LaTeX"].read_text("utf-8")
     assert "What am I training for?" in got["HTML page"].read_text("utf-8")
+    assert "What am I training for?" in got["SVG"].read_text("utf-8")
     assert pictures.read_text(got["PNG"].read_bytes())["passport"]["dataset"] == "sample"
 
 

@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 from app import browser, explorer, opened, settled, warmed
 
-from small_runs import recall_run
+from small_runs import HOSTILE, RECIPE, recall_run
 from workbench.datasets import store
 from workbench.datasets.report import Dataset
 from workbench.library import open_banks
+from workbench.runs import save_run, tidy
 from workbench.schema import Dialogue, Question, Turn
 from workbench.workspace import Workspace
 
@@ -36,8 +37,6 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The sample with its memories, two runs, and a data set whose words Streamlit rewrites."""
     folder = warmed(tmp_path_factory.mktemp("journeys") / "workspace")
     workspace = Workspace(folder)
-    recall_run(workspace)
-    recall_run(workspace, shift=0.25, prior="none")
     turns = tuple(
         Turn(id=f"t{n}", session="1", speaker="Ana", text=f"{words} {'long ' * 200}")
         for n, words in enumerate(REWRITTEN)
@@ -46,10 +45,25 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
         Question(id=f"q{n} {words}", scope="s", text=words, category=words, people=("Ana",))
         for n, words in enumerate(REWRITTEN)
     )
-    dialogue = Dialogue(id="d", scope="s", title=REWRITTEN[0], turns=turns)
+    # More categories than are drawn unfolded: an expander's title, and rows, hold such words too.
+    asked += tuple(
+        Question(id=f"more {n}", scope="s", text="?", category=f"{HOSTILE} {n}", people=("Ana",))
+        for n in range(3)
+    )
+    title = f"{REWRITTEN[2]} {HOSTILE}"
+    dialogue = Dialogue(id="d", scope="s", title=title, turns=turns)
     made = Dataset(name="rewritten", format="jsonl", dialogues=(dialogue,), questions=asked)
     store.save(workspace, made)
     open_banks(workspace, "rewritten")
+    values = {"scope": "s", "metric": "recall@5", "value": 0.5}
+    rows = [{"question": q.id, "category": q.category, **values} for q in asked]
+    many = [{"question": f"f{n}", "category": f"{HOSTILE} {n}", **values} for n in range(20)]
+    identity = {"dataset": "rewritten", "content": "c", "recipe": RECIPE | {"prior": HOSTILE}}
+    save_run(workspace, "recall", identity, tidy(rows + many), {"source": HOSTILE})
+    save_run(workspace, HOSTILE, {"dataset": HOSTILE, "content": "c"}, tidy(many), {})
+    # The newest, which Runs shows at first.
+    recall_run(workspace)
+    recall_run(workspace, shift=0.25, prior="none")
     return folder
 
 
@@ -134,3 +148,33 @@ def test_what_streamlit_would_rewrite_is_shown_as_it_was_said(browser: Any, addr
     icons = page.locator("[data-testid=stMain] [data-testid=stIconMaterial]", has_text="lock")
     assert icons.count() == 0
     assert (seen.outside, seen.said) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("page", "view"),
+    [
+        ("user", {"dataset": "rewritten", "section": "dialogue", "user": "Ana", "scope": "s"}),
+        ("retrieval", {"dataset": "rewritten", "question": "more 1"}),
+        ("runs", {"run": HOSTILE}),  # of that kind; its table is folded
+        ("about", {"dataset": "rewritten"}),
+    ],
+)
+def test_titles_that_would_run_are_words(
+    browser: Any, home: Path, address: str, page: str, view: dict[str, str]
+) -> None:
+    """Of dialogues, kinds of run, categories, expanders."""
+    if "run" in view:
+        known = Workspace(home).manifests("runs")
+        view = {"run": next(name for name, one in known.items() if one["kind"] == view["run"])}
+    seen = opened(browser, address, page, **view)
+    for summary in seen.page.locator("[data-testid=stMain] summary").all():
+        summary.click()
+    settled(seen.page)
+    assert seen.page.locator("[data-testid=stMain] img[src='x']").count() == 0
+    assert seen.page.locator("a[href^='javascript:']").count() == 0
+    if page in ("runs", "retrieval"):
+        assert "<img src=x onerror=alert(1)>" in seen.page.content().replace("&lt;", "<").replace(
+            "&gt;", ">"
+        )
+    assert (seen.outside, seen.said) == ([], [])  # no alert, no request
+    seen.page.context.close()
