@@ -7,7 +7,7 @@ Each figure carries its passport, in its caption and in `layout.meta`.
 
 from __future__ import annotations
 
-from workbench.figures.alpha import alpha_landscape, training_curves
+from workbench.figures.alpha import alpha_landscape
 from workbench.figures.components import component_ladder, rank_split, score_parts
 from workbench.figures.curves import difference_curve, lambda_sensitivity, recall_curves
 from workbench.figures.flips import effect_shares, rank_flips
@@ -23,6 +23,7 @@ from workbench.figures.memories import (
 from workbench.figures.plane import prior_plane
 from workbench.figures.ranks import rank_movement
 from workbench.figures.rows import ablation_bars, category_dots
+from workbench.figures.training import training_curves
 
 __all__ = [
     "ablation_bars",

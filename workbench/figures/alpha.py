@@ -1,4 +1,4 @@
-"""The balance of two rewards: what α changes, and how training went (SPEC A.5, A.6)."""
+"""The balance of two rewards: what α changes (SPEC A.5)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from workbench.figures.lines import labelled, lines, marked
 from workbench.passport import Passport
 from workbench.theme import NEUTRAL, axes
 
-__all__ = ["alpha_landscape", "training_curves"]
+__all__ = ["alpha_landscape"]
 
 PAPER_ALPHA = 0.2  # where the paper reports its best: a reference beside our own finding
 
@@ -37,23 +37,6 @@ def alpha_landscape(
         figure.add_vline(x=alpha, line={"color": NEUTRAL, "width": 2})
     figure.update_xaxes(range=[-0.02, 1.02], dtick=0.1)
     figure.update_yaxes(range=shown, tickformat=".2f")
-    said = f"{bands(passport)} Dashed: the best α of the paper, a reference."
+    ceiling = "What is chosen is chosen by gold: a ceiling, no training."
+    said = f"{ceiling} {bands(passport)} Dashed: the best α of the paper, a reference."
     return signed(figure, "alpha_landscape", said, passport)
-
-
-def training_curves(frame: pl.DataFrame, passport: Passport) -> go.Figure:
-    """Rewards and validation measures by training step.
-
-    `frame` has `series, step, mean, lo, hi`; the series share one axis.
-    """
-    figure = axes(
-        "How training went",
-        "rewards and validation measures, step by step",
-        "training step",
-        "value",
-    )
-    shown = span(frame)
-    ordered = frame.sort("step", maintain_order=True)
-    labelled(figure, list(lines(figure, ordered, ("step", "step"))), shown)
-    figure.update_yaxes(range=shown)
-    return signed(figure, "training_curves", bands(passport), passport)
