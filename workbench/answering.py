@@ -97,7 +97,7 @@ def _queries(
 ) -> tuple[list[Query], list[Rewriting]]:
     """What each question is searched with, and how that came about."""
     wanted = [Wanted(q.text, q.people, day) for q, day in zip(batch, todays, strict=True)]
-    made = open_rewriter(plan.rewriter, plan.llm)(wanted)
+    made = open_rewriter(plan.rewriter, plan.llm, plan.workspace)(wanted)
     vectors = plan.banks.queries(one.text for one in made)
     queries = [
         replace(query_of(question, vector), text=one.text, dimensions=one.dimensions)

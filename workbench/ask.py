@@ -78,16 +78,19 @@ def asking(
     recipe: Recipe,
     user: str | None = None,
     sources: dict[str, BankSet] | None = None,
+    searched: str | None = None,
 ) -> Asking:
-    """The same question, ready to be ranked. Raises UsageError as `ask` does."""
+    """The same question, ready to be ranked; `searched` are the words that are searched with
+    instead of its own. Raises UsageError as `ask` does."""
     question = find_question(banks.dataset, asked)
     scope, people = find_asker(banks.dataset, asked, user)
     text = question.text if question else asked
-    vector = banks.queries([text])[0]
+    words = text if searched is None else searched
+    vector = banks.queries([words])[0]
     query = (
-        query_of(msgspec.structs.replace(question, people=people), vector)
+        query_of(msgspec.structs.replace(question, people=people, text=words), vector)
         if question
-        else Query(text, vector, people, of_question(text))
+        else Query(words, vector, people, of_question(words))
     )
     recipe, notes = effective(banks, recipe)
     shelf = banks.shelf(scope, sources).as_of(query.until)

@@ -42,7 +42,8 @@ DIGEST_BYTES = 32
 class Study:
     """The measurable questions of a split, their vectors, and how they are to be measured.
 
-    `seed` and `level` (of intervals) are for whoever makes statistics of the ranks.
+    `seed` and `level` (of intervals) are for whoever makes statistics of the ranks, `rewriter` says
+    whose words the questions of `banks` are in (`rewritten.rewritten`), where not their own.
     """
 
     workspace: Workspace
@@ -52,6 +53,7 @@ class Study:
     level: float = 0.95
     workers: Workers = ALONE
     progress: Progress | None = None
+    rewriter: dict[str, Any] | None = None
 
     @cached_property
     def questions(self) -> list[Question]:
@@ -88,6 +90,7 @@ class Study:
             "excluded": self.excluded,
             "level": self.level,
             "seed": self.seed,
+            **({"rewriter": self.rewriter} if self.rewriter else {}),
         }
 
     @property

@@ -77,6 +77,13 @@ def compare(a: Run, b: Run, measures: Sequence[str] | None = None, seed: int = 0
 def _same_yardstick(a: Run, b: Run) -> None:
     for name in YARDSTICK:
         one, other = (_fact(run, name) for run in (a, b))
+        kinds = [str(run.manifest.get("kind")) for run in (a, b)]
+        if one != other and name == "content" and len({*kinds}) == 2:
+            raise UsageError(
+                f"runs {a.id} ({kinds[0]}) and {b.id} ({kinds[1]}) can't be compared: kinds of run "
+                "name their data in ways of their own. Compare two of one kind; one λ of a sweep "
+                f"is a run of its own with: workbench recall {_fact(a, 'dataset')} --lam λ"
+            )
         if one != other:
             raise UsageError(
                 f"runs {a.id} and {b.id} can't be compared: {name} is {one!r} in one and "

@@ -108,13 +108,18 @@ def drop_unfinished(workspace: Workspace) -> None:
 
 
 def _drop_answers(workspace: Workspace, name: str) -> None:
-    """Remove unfinished traces and runs that quote the dataset; the runs last, for what is being
-    answered is waited for, and may have become one."""
-    unfinished = workspace.folder("traces")
-    for folder in list(unfinished.iterdir()) if unfinished.is_dir() else []:
-        if _dataset_of(folder) in (name, None):
-            with workspace.lock(f"traces-{folder.name}"):
-                remove_folder(folder)
+    """Remove unfinished traces and trainings, rewriters that learnt from the dataset (weights may
+    hold words by heart), and runs that quote it; these last, for what is being answered is waited
+    for, and may have become one."""
+    for kind in ("traces", "training"):
+        unfinished = workspace.folder(kind)
+        for folder in list(unfinished.iterdir()) if unfinished.is_dir() else []:
+            if _dataset_of(folder) in (name, None):
+                with workspace.lock(f"{kind}-{folder.name}"):
+                    remove_folder(folder)
+    for key, manifest in workspace.manifests("rewriters").items():
+        if manifest["dataset"] == name:
+            remove_folder(workspace.folder("rewriters", key))
     for key, manifest in workspace.manifests("runs").items():
         quoting = not QUOTING.isdisjoint(manifest["files"])
         if quoting and manifest.get("identity", {}).get("dataset") == name:

@@ -12,7 +12,8 @@ with a column `setting`), and
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -63,7 +64,7 @@ def layer_sweep(
         "k_semantic": rows,
         "recall": mean.tolist(),
         "interval": np.stack([lo, hi], axis=-1).tolist(),
-        "notes": notes,
+        "notes": [*notes, *_without_effect(study, list(by_row.values()))],
     }
     by_name = {f"K_S = {k}": values for k, values in by_row.items()}
     tables = {
@@ -76,14 +77,21 @@ def layer_sweep(
     return {**told, "seconds": round(time.perf_counter() - began, 3)}
 
 
-def ablation_sweep(study: Study, recipe: Recipe, ks: Sequence[int] = (25,)) -> dict[str, Any]:
+def ablation_sweep(
+    study: Study,
+    recipe: Recipe,
+    ks: Sequence[int] = (25,),
+    others: Mapping[str, Study] = MappingProxyType({}),
+) -> dict[str, Any]:
     """The recipe without each of its ingredients in turn, each tested against the whole; Holm over
     all rows and Ks. A negative difference says what the ingredient is worth.
 
-    Raises UsageError where there is nothing to take away.
+    `others` are studies of the same questions in other words ("without GRPO": the untrained
+    rewriter's), with the whole recipe. Raises UsageError where there is nothing to take away.
     """
     recipe, notes = study.ready(recipe)
-    return _compared(study, "sweep-ablation", ablations(recipe), ks, {"notes": notes})
+    settings = ablations(recipe, alone=bool(others))
+    return _compared(study, "sweep-ablation", settings, ks, {"notes": notes}, others)
 
 
 def control_sweep(study: Study, recipe: Recipe, ks: Sequence[int] = (25,)) -> dict[str, Any]:
@@ -116,6 +124,14 @@ def measured(study: Study, setting: Setting, ks: Sequence[int]) -> Values:
     return table.recall(ks)[:, 0]
 
 
+def _without_effect(study: Study, by_row: list[Values]) -> list[str]:
+    """A remark where every K_S gives the same recall."""
+    if len(by_row) < 2 or not all(np.array_equal(one, by_row[0]) for one in by_row):
+        return []
+    held = sum(map(len, study.banks.semantic.values()))
+    return [f"K_S changes nothing here: there are {held:,} semantic memories"]
+
+
 def _layers_frame(
     rows: list[int], columns: list[int], cells: tuple[Values, Values, Values]
 ) -> pl.DataFrame:
@@ -137,14 +153,21 @@ def _own_layers(
 
 
 def _compared(
-    study: Study, kind: str, settings: list[Setting], ks: Sequence[int], facts: dict[str, Any]
+    study: Study,
+    kind: str,
+    settings: list[Setting],
+    ks: Sequence[int],
+    facts: dict[str, Any],
+    others: Mapping[str, Study] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """Measure settings, the first of them against every other, and keep the run."""
+    """Measure settings, and the first of them in `others`, against the first; keep the run."""
     began = time.perf_counter()
     if not ks or min(ks) < 1:
         raise UsageError(f"K must be at least 1, not {min(ks, default='nothing')}")
     ks = sorted(set(ks))
     values = {setting.name: measured(study, setting, ks) for setting in settings}
+    values |= {name: measured(other, settings[0], ks) for name, other in others.items()}
+    settings = [*settings, *(msgspec.structs.replace(settings[0], name=name) for name in others)]
     rows = _rows(study, values, ks)
     report = {
         "recipe": msgspec.to_builtins(settings[0].recipe),
@@ -164,7 +187,8 @@ def _compared(
         "questions": questions,
         "settings": pl.DataFrame(rows, infer_schema_length=None),
     }
-    identity = {"recipe": settings[0].recipe, "settings": settings, "ks": ks}
+    words = {name: other.identity["questions"] for name, other in others.items()}
+    identity = {"recipe": settings[0].recipe, "settings": settings, "ks": ks, "words": words}
     told = keep(study, kind, identity, report, tables)
     return {**told, "seconds": round(time.perf_counter() - began, 3)}
 

@@ -100,7 +100,9 @@ def measure(
 
 def save_recall(workspace: Workspace, banks: BankSet, outcome: Outcome) -> str:
     """Keep an outcome as a run of the workspace; returns the run's id."""
-    asked = ("dataset", "ks", "split", "level", "gold", "banks", "recipe")
+    asked: tuple[str, ...] = ("dataset", "ks", "split", "level", "gold", "banks", "recipe")
+    # Whose words were searched with, where not the questions' own: `rewritten.rewritten`.
+    asked += ("rewriter",) if "rewriter" in outcome.report else ()
     identity = {key: outcome.report[key] for key in asked}
     identity |= {"content": digest_of(banks.dataset.questions), "code": code_digest()}
     frame = tidy(tidy_rows(outcome.measured, outcome.report["ks"]))

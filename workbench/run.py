@@ -23,6 +23,7 @@ from workbench.errors import DataError, ModelError, WorkbenchError, WorkspaceErr
 from workbench.metrics import GoldKind
 from workbench.parallel import spread
 from workbench.prepare import effective
+from workbench.rewrite import rewriter_name
 from workbench.run_plan import LLM_ANSWERER, Plan, check
 from workbench.runs import load_run, run_id, save_run, write_parquet
 from workbench.schema import digest_of, encode_jsonl
@@ -127,7 +128,7 @@ def _told(plan: Plan, scores: dict[str, Any], traces: Sequence[Trace]) -> dict[s
         "split": plan.split,
         "answerer": plan.answerer,
         "context": plan.read,
-        "rewriter": plan.rewriter,
+        "rewriter": rewriter_name(plan.rewriter),
         "llm": None if plan.llm is None else plan.llm.identity,
         "abstained": sum(trace.abstained for trace in traces),
         "failures": dict(sorted(failures.items())),

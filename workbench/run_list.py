@@ -11,17 +11,19 @@ import polars as pl
 from workbench.schema import Recipe
 from workbench.workspace import Workspace
 
-__all__ = ["KINDS", "apart", "run_rows", "settings"]
+__all__ = ["KINDS", "apart", "named_scorer", "run_rows", "settings"]
 
 KINDS = {
     "recall": "evidence recall",
     "score": "answers scored",
     "evaluate": "answers made and scored",
     "judge": "answers judged",
+    "table": "main table",
     "sweep-lambda": "λ sweep",
     "sweep-layers": "layers, K_E × K_S",
     "sweep-ablation": "ablations",
     "sweep-controls": "control priors",
+    "sweep-alpha": "α landscape",
     "reward-evaluate": "reward model",
 }
 # Named in every line; the others only where they are not at their default.
@@ -58,7 +60,7 @@ def settings(manifest: Mapping[str, Any]) -> str:
     if manifest["kind"] == "reward-evaluate":
         features = identity["plan"]["features"]
         said.append(", ".join(features) if features else "all features")
-        said.append(f"scored by {identity['scorer'].get('name', 'unknown')}")
+        said.append(f"scored by {named_scorer(identity['scorer'])}")
     split = identity.get("split", manifest.get("split", "all"))
     said += [f"{split} split"] if split != "all" else []
     said += [f"{identity['answerer']} answers"] if isinstance(identity.get("answerer"), str) else []
@@ -67,6 +69,14 @@ def settings(manifest: Mapping[str, Any]) -> str:
         if isinstance(value, str) and value != usual:
             said.append(f"{value} {name}")
     return ", ".join(filter(None, said))
+
+
+def named_scorer(scorer: Mapping[str, Any]) -> str:
+    """Who scored features, from a scorer's identity: "offline", "judge (Qwen2.5-1.5B)"."""
+    name, model = str(scorer.get("name", "unknown")), scorer.get("model")
+    if not isinstance(model, Mapping):
+        return name
+    return f"{name} ({model.get('model', model.get('kind', 'unknown'))})"
 
 
 def apart(a: Mapping[str, Any], b: Mapping[str, Any]) -> tuple[str, str]:

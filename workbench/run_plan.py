@@ -17,11 +17,11 @@ from workbench.parallel import ALONE, Workers
 from workbench.prepare import effective, in_split
 from workbench.provenance import code_digest
 from workbench.retrieve import check_recipe
-from workbench.rewrite import REWRITERS
+from workbench.rewrite import asks_model, check_rewriter, rewriter_identity
 from workbench.schema import Question, Recipe, digest_of
 from workbench.workspace import Workspace
 
-__all__ = ["LLM_ANSWERER", "Plan", "check"]
+__all__ = ["LLM_ANSWERER", "Plan", "asks_llm", "check"]
 
 # The answerer that reads a context with a language model; those without one are `ANSWERERS`.
 LLM_ANSWERER = "llm"
@@ -81,7 +81,7 @@ class Plan:
             "split": self.split,
             "answerer": self.answerer,
             "context": self.read,
-            "rewriter": self.rewriter,
+            "rewriter": rewriter_identity(self.rewriter),
             "window": self.window,
             "llm": None if self.llm is None else self.llm.identity,
             "recipe": msgspec.to_builtins(effective(self.banks, self.recipe)[0]),
@@ -90,6 +90,11 @@ class Plan:
         if self.read == "oracle":
             told["evidence"] = digest_of([q.gold.evidence for q in self.questions])
         return told
+
+
+def asks_llm(answerer: str, rewriter: str = "identity") -> bool:
+    """Whether the model of `--llm` is asked for anything."""
+    return answerer == LLM_ANSWERER or asks_model(rewriter)
 
 
 def check(
@@ -101,12 +106,12 @@ def check(
     for what, given, known in (
         ("answerer", answerer, (*ANSWERERS, LLM_ANSWERER)),
         ("context", context or "ppro", CONTEXTS),
-        ("rewriter", rewriter, REWRITERS),
     ):
         if given not in known:
             raise UsageError(f"unknown {what} {given!r}; known: {', '.join(known)}")
+    check_rewriter(rewriter)
     asks = answerer == LLM_ANSWERER
-    if (asks or REWRITERS[rewriter]) and not llm:
+    if asks_llm(answerer, rewriter) and not llm:
         raise UsageError("a language model is asked here: name one with --llm")
     if context and not asks:
         raise UsageError(f"--context is what a language model reads; {answerer} reads the hits")

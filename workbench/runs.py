@@ -69,8 +69,9 @@ def load_run(workspace: Workspace, name: str) -> Run:
     """
     known = [key for key in workspace.manifests("runs") if key.startswith(name)]
     if len(known) != 1 or not name:
-        what = "no run" if not known else "several runs"
-        raise UsageError(f"{what} {name!r} in {workspace.root}; see `workbench runs`")
+        what = "no run" if not known or not name else "several runs"
+        meant = f"; is one of these meant: {', '.join(known[:6])}" if known and name else ""
+        raise UsageError(f"{what} {name!r} in {workspace.root}{meant}; see `workbench runs`")
     folder = workspace.folder("runs", known[0])
     manifest, damaged = read_manifest(folder), verify_folder(folder)
     if manifest is None or damaged:

@@ -50,11 +50,12 @@ NO_INGREDIENT = {
 }
 
 
-def ablations(recipe: Recipe) -> list[Setting]:
+def ablations(recipe: Recipe, alone: bool = False) -> list[Setting]:
     """The whole recipe, then it without each ingredient that it has.
 
     Every other field of a recipe is an ingredient where it differs from its default, which is
-    what it then goes back to. Raises UsageError where the recipe has no ingredient.
+    what it then goes back to. Raises UsageError where the recipe has no ingredient, unless it may
+    stand `alone`.
     """
     settings = [
         Setting(name=f"without {name}", recipe=msgspec.structs.replace(recipe, **changes))
@@ -68,7 +69,7 @@ def ablations(recipe: Recipe) -> list[Setting]:
             settings.append(Setting(name=f"without {NAMES.get(field, field)}", recipe=without))
     if recipe.retriever == "ppro" and recipe.k_semantic:
         settings.append(Setting(name="without episodic", recipe=recipe, episodic=False))
-    if not settings:
+    if not settings and not alone:
         raise UsageError("this recipe is plain retrieval: there is nothing to take away from it")
     return [Setting(name="whole", recipe=recipe), *settings]
 

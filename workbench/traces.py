@@ -19,6 +19,7 @@ __all__ = [
     "Found",
     "Trace",
     "begin",
+    "changes",
     "found",
     "read_traces",
     "repair",
@@ -122,16 +123,22 @@ def resumed(folder: Path, identity: dict[str, Any]) -> dict[str, Trace]:
         begun = msgspec.json.decode((folder / PLAN).read_bytes())
     except (FileNotFoundError, msgspec.DecodeError):
         return {}
-    before, now = _flat(begun), _flat(msgspec.to_builtins(identity))
-    changed = sorted(key for key in before.keys() | now.keys() if before.get(key) != now.get(key))
+    changed = changes(begun, identity)
     if changed:
-        pairs = ", ".join(f"{k} ({before.get(k)!r} → {now.get(k)!r})" for k in changed)
         raise UsageError(
-            f"an unfinished run was begun with other settings: {pairs}. "
+            f"an unfinished run was begun with other settings: {changed}. "
             "Ask for it as it was to finish it, or give --fresh to drop its answers"
         )
     repair(folder / TRACES)
     return {t.question: t for t in read_traces(folder / TRACES) if t.error is None}
+
+
+def changes(begun: dict[str, Any], identity: dict[str, Any]) -> str:
+    """What differs between two identities, in words: dotted names with both values; "" where
+    nothing does."""
+    before, now = _flat(begun), _flat(msgspec.to_builtins(identity))
+    changed = sorted(key for key in before.keys() | now.keys() if before.get(key) != now.get(key))
+    return ", ".join(f"{k} ({before.get(k)!r} → {now.get(k)!r})" for k in changed)
 
 
 def _flat(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -14,11 +14,15 @@ from workbench.cli import (
     interfaces,
     judge,
     model,
+    quality,
+    recall,
     report,
     retrieval,
     reward,
     score,
     sweep,
+    table,
+    train,
 )
 from workbench.cli.command import main
 
@@ -51,11 +55,15 @@ def options(
 
 datasets.register(app)
 retrieval.register(app)
+recall.register(app)
 score.register(app)
 evaluate.register(app)
 judge.register(app)
 compare.register(app)
+quality.register(app)
 sweep.register(app)
+train.register(app)
+table.register(app)
 report.register(app)
 reward.register(app)
 demo.register(app)

@@ -19,14 +19,23 @@ from workbench.errors import DataError, UsageError, WorkbenchError
 from workbench.schema import Recipe
 from workbench.workspace import Workspace
 
-__all__ = ["PARTIAL", "RECIPE_HELP", "Jobs", "Llm", "Scheduler", "command", "main", "numbers"]
+__all__ = [
+    "PARTIAL",
+    "RECIPE_HELP",
+    "Jobs",
+    "Llm",
+    "Scheduler",
+    "command",
+    "main",
+    "numbers",
+]
 
 PARTIAL = 3
 INTERNAL = 70
 INTERRUPTED = 130
 
 RECIPE_HELP = {
-    "memories": "What is remembered: turns, observations or facts.",
+    "memories": "What is remembered: turns, observations, facts, llm (llm@NAME: whose).",
     "embedder": "minilm, mpnet, bge, a model id or a folder; add +bf16 or +openvino for speed.",
     "retriever": "dense, lexical, hybrid, ppro or approximate.",
     "prior": "none, profile, facts, centroid:KIND, speaker, contrast:KIND; or a control: "
@@ -99,15 +108,16 @@ def command(app: typer.Typer, name: str) -> Callable[[Callable[..., None]], Call
         own = [
             parameter.replace(annotation=hints[parameter.name])
             for parameter in inspect.signature(function).parameters.values()
-            if parameter.name not in ("out", "recipe")
+            if parameter.name != "out" and hints[parameter.name] is not Recipe
         ]
-        fields = _recipe_options({p.name for p in own}) if "recipe" in hints else []
+        takes_recipe = hints.get("recipe") is Recipe
+        fields = _recipe_options({p.name for p in own}) if takes_recipe else []
         shared = [_keyword(key, kind, default) for key, (kind, default) in SHARED.items()]
 
         @functools.wraps(function)
         def run(**given: Any) -> None:
             out = Output(given.pop("as_json"), Workspace(given.pop("workspace")), given.pop("seed"))
-            if "recipe" in hints:
+            if takes_recipe:
                 chosen = {field.name: given.pop(field.name) for field in fields}
                 given["recipe"] = _recipe(given.pop("preset"), chosen, out.seed)
             try:

@@ -10,7 +10,7 @@ import typer
 
 from workbench.cli.command import PARTIAL, command
 from workbench.cli.output import Output, shown, table
-from workbench.errors import UsageError
+from workbench.errors import DataError, UsageError
 
 __all__ = ["register"]
 
@@ -47,7 +47,14 @@ def import_(
     """
     from workbench.datasets import import_file
 
-    report = import_file(out.workspace, path, name=name, format=format, audit=audit)
+    try:
+        report = import_file(out.workspace, path, name=name, format=format, audit=audit)
+    except DataError as error:
+        if format == "auto" and path.lower().endswith((".csv", ".parquet")):
+            raise DataError(
+                f"{error}. A table of judgments is read by: workbench reward import {path}"
+            ) from error
+        raise
     out.data(report, _import_report)
     if report.counts["failed"]:
         out.exit_code = PARTIAL

@@ -9,6 +9,7 @@ import typer
 
 from workbench.cli.command import PARTIAL, Jobs, Llm, Scheduler, command
 from workbench.cli.output import Output, shown, table
+from workbench.cli.rewriting import Rewriter
 from workbench.schema import Recipe
 
 __all__ = ["register"]
@@ -28,12 +29,16 @@ Context = Annotated[
         "without-profile, without-semantic, without-episodic. Default: ppro."
     ),
 ]
-Rewriter = Annotated[
-    str, typer.Option(help="identity, or prompted: the model words what is searched with.")
-]
 Window = Annotated[
     int | None,
     typer.Option(help="Tokens that the model reads: contexts over it are left out, counted."),
+]
+System = Annotated[
+    str | None,
+    typer.Option(
+        help="MODULE:NAME of another memory system with remember, retrieve and answer (see "
+        "workbench.systems); it has memories and answers of its own, so no recipe counts."
+    ),
 ]
 Gold = Annotated[Literal["original", "audited"], typer.Option(help="Which gold answers count.")]
 
@@ -52,6 +57,7 @@ def evaluate(
     context: Context = "",
     rewriter: Rewriter = "identity",
     window: Window = None,
+    system: System = None,
     split: Annotated[str, typer.Option(help="all, train, validation or test.")] = "all",
     gold: Gold = "original",
     fresh: Annotated[bool, typer.Option(help="Drop what an unfinished run answered.")] = False,
@@ -61,18 +67,18 @@ def evaluate(
     """Answer a dataset's questions from its memories, score that, and say where answers were lost.
 
     Without a language model unless one is asked for. The recipe's defaults are those of `recall`;
-    `--preset locomo-turns` finds more.
-    A run that is stopped goes on where it was when it is asked for again.
+    `--preset locomo-turns` finds more. A run that is stopped goes on when it is asked for again.
     """
+    if system is not None:
+        return _of_system(out, name, system, split, gold)
     from workbench.library import open_banks
     from workbench.parallel import Workers
     from workbench.prepare import sources_for
     from workbench.run import evaluate as run
-    from workbench.run_plan import LLM_ANSWERER, Plan, check
+    from workbench.run_plan import Plan, asks_llm, check
 
-    asks = answerer == LLM_ANSWERER or rewriter != "identity"
     check(recipe, answerer, context, rewriter)
-    model = _model(llm, out) if asks else None
+    model = _model(llm, out) if asks_llm(answerer, rewriter) else None
     with out.progress() as progress:
         banks = open_banks(out.workspace, name, recipe.memories, recipe.embedder, progress)
         sources = sources_for(out.workspace, banks, recipe, progress)
@@ -80,6 +86,21 @@ def evaluate(
         made = (out.workspace, banks, recipe, answerer, split, sources, workers)
         plan = Plan(*made, model, context, rewriter, window)
         report = run(plan, gold, fresh, progress)
+    _told(out, report)
+
+
+def _of_system(out: Output, name: str, spec: str, split: str, gold: Any) -> None:
+    """The same of another memory system."""
+    from workbench.system_run import evaluate_system
+    from workbench.systems import open_system
+
+    system = open_system(spec)
+    with out.progress() as progress:
+        report = evaluate_system(out.workspace, name, system, split, gold, progress)
+    _told(out, report)
+
+
+def _told(out: Output, report: dict[str, Any]) -> None:
     if report["failed"]:
         out.exit_code = PARTIAL
     out.data(report, _report)
@@ -115,11 +136,8 @@ def _lost(report: dict[str, Any]) -> Iterator[Any]:
 
 
 def _report(report: dict[str, Any]) -> Iterator[Any]:
-    recipe = report["recipe"]
-    yield (
-        f"{report['dataset']} ({report['split']}): {report['answerer']}, {recipe['memories']}, "
-        f"{recipe['retriever']}, prior {recipe['prior']}, K = {recipe['k']}; run {report['run']}"
-    )
+    said = f"{report['dataset']} ({report['split']}): {shown(report['answerer'], 80)}"
+    yield f"{said}{_how(report.get('recipe'))}; run {report['run']}"
     left = ", ".join(f"{n} {why}" for why, n in report["excluded"].items()) or "none"
     yield (
         f"n = {report['n']} questions; excluded: {left}; abstained: {report['abstained']}; "
@@ -152,3 +170,11 @@ def _report(report: dict[str, Any]) -> Iterator[Any]:
     columns = ["", "micro", f"{report['level']:.0%} interval", "macro", *categories]
     yield table("", columns, rows)
     yield from _lost(report["attribution"])
+
+
+def _how(recipe: dict[str, Any] | None) -> str:
+    """How memories were found, where that was ours to say."""
+    if recipe is None:
+        return ""
+    named = f"{recipe['memories']}, {recipe['retriever']}, prior {recipe['prior']}"
+    return f", {named}, K = {recipe['k']}"

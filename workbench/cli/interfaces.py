@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from workbench.cli.command import command
+from workbench.cli.command import Llm, command
 from workbench.cli.output import Output, table
 from workbench.cli.serving import LOOPBACK, Server, free_port, serve
 from workbench.errors import UsageError
@@ -81,6 +81,7 @@ def notebooks(
 def explore(
     out: Output,
     view: SavedView = None,
+    llm: Llm = None,
     read_only: Annotated[
         bool, typer.Option("--read-only", help="For reviewers: nothing can be written.")
     ] = False,
@@ -92,18 +93,25 @@ def explore(
 ) -> None:
     """Open the explorer in the browser. It serves this machine only, and phones nobody.
 
-    It serves until Ctrl-C. With --json, the address is the document on stdout.
+    A language model is asked only where a button says so. It serves until Ctrl-C. With --json, the
+    address is the document on stdout.
     """
     from workbench import shipped
 
     script = shipped.explorer()
     given = ["--read-only"] if read_only else []
+    if llm is not None:
+        given += ["--llm", _named(llm)]
     if view is not None:
         _readable(view)
         given += ["--view", str(view.resolve())]
     place = free_port(address, port, EXPLORER_PORT)
     if address not in HERE:
-        out.say(f"workbench: everybody who reaches {address} will see all data, without a password")
+        asks = "" if llm is None else ", and may ask the language model"
+        out.say(
+            f"workbench: everybody who reaches {address} will see all data{asks}, without a "
+            "password"
+        )
     serve(out, _explorer(str(script), address, place, headless, given))
 
 
@@ -156,6 +164,13 @@ def _sensible(found: dict[str, Path], name: str | None, view: Path | None, in_pl
             "these notebooks belong to the installation, where an edit would be lost; edit copies: "
             f"workbench notebooks {f'{name} ' if name else ''}--copy DIR --edit"
         )
+
+
+def _named(llm: str) -> str:
+    """A spec that names nothing is said here, not in the browser."""
+    from workbench.chat_models import llm_spec
+
+    return llm_spec(llm)
 
 
 def _readable(view: Path) -> None:

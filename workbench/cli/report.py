@@ -14,12 +14,16 @@ from workbench.cli.output import Output, shown, table
 from workbench.errors import UsageError
 
 if TYPE_CHECKING:
-    from workbench.report import Findings
+    import plotly.graph_objects as go
+
+    from workbench.report import Findings, Reproduction
+    from workbench.report.reproduction import Maker
     from workbench.workspace import Workspace
 
-__all__ = ["ENDINGS", "check_target", "find", "register", "write_findings"]
+__all__ = ["ENDINGS", "check_target", "content_of", "find", "makers", "register", "write_findings"]
 
 ENDINGS = (".html", ".csv", ".tex", ".json", ".png", ".svg")
+REMADE = (".html", ".json", ".png", ".svg")
 
 
 def register(app: typer.Typer) -> None:
@@ -84,7 +88,7 @@ def write_findings(
     """Write findings in the form that the file's ending names, and say what was written."""
     from workbench.workspace import write_atomically
 
-    content = _content(found, to.suffix.lower(), figure, tables, dark)
+    content = content_of(found, to.suffix.lower(), figure, tables, dark)
     write_atomically(to, content)
     told = {
         "file": str(to),
@@ -104,23 +108,62 @@ def reproduce(
         ),
     ],
     out: Output,
+    to: Annotated[
+        Path | None,
+        typer.Option(help="Write what was made again: html or json; png, svg for one figure."),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
 ) -> None:
-    """Make a file's figures again from the runs that they name, and compare.
+    """Make a file's figures again from the workspace, and compare.
 
-    Exit code 3 where one differs.
+    What is behind a figure (runs, data, code) and has changed is named. Exit code 3 where one
+    differs or cannot be made.
     """
     if not file.is_file():
         raise UsageError(f"{file}: no such file")
-    from workbench.report import reproduce as make_again
+    if to is not None:
+        check_target(to, force, REMADE)
+    from workbench.report import remade
 
-    made = make_again(out.workspace, file, find)
-    out.data({"file": str(file), "figures": made}, _reproduced)
-    if not all(one.identical for one in made):
+    made = remade(out.workspace, file, find, makers())
+    if to is not None:
+        _write_remade(to, file, made)
+    out.data({"file": str(file), "figures": [told for told, _ in made]}, _reproduced)
+    if not all(told.identical for told, _ in made):
         out.exit_code = PARTIAL
 
 
-def _content(
-    found: Findings, ending: str, figure: str | None, table: str | None, dark: bool
+def makers() -> dict[str, Maker]:
+    """Every kind of figure that is not a run's alone, and what draws it again."""
+    from reward_model import scenes as of_rewards
+    from workbench import scenes
+    from workbench.report.reproduction import MAKERS
+
+    return {**MAKERS, **scenes.MAKERS, **of_rewards.MAKERS}
+
+
+def _write_remade(to: Path, file: Path, made: list[tuple[Reproduction, go.Figure | None]]) -> None:
+    """The figures that could be made, in the form that the ending names."""
+    import polars as pl
+
+    from workbench.report import Findings
+    from workbench.workspace import write_atomically
+
+    drawn = {f"figure_{n}": figure for n, (_, figure) in enumerate(made, 1) if figure is not None}
+    lead = [f"{told.figure}: {_verdict(told.identical, told.differences)}" for told, _ in made]
+    title = f"Made again of {file.name}"
+    found = Findings(title, made[0][0].passport, lead, [], drawn, pl.DataFrame())
+    if to.suffix.lower() in (".png", ".svg") and len(drawn) != 1:
+        raise UsageError(f"{file} has {len(drawn)} figures; a {to.suffix} shows one: use html")
+    write_atomically(to, content_of(found, to.suffix.lower()))
+
+
+def content_of(
+    found: Findings,
+    ending: str,
+    figure: str | None = None,
+    table: str | None = None,
+    dark: bool = False,
 ) -> bytes:
     """What the file of an ending holds."""
     from workbench import report
@@ -155,8 +198,12 @@ def _reproduced(told: dict[str, Any]) -> Iterator[Any]:
         [
             shown(one["figure"]),
             shown(one["passport"]["run"]),
-            "identical" if one["identical"] else f"differs: {shown(', '.join(one['differences']))}",
+            shown(_verdict(one["identical"], one["differences"])),
         ]
         for one in told["figures"]
     ]
     yield table("", ["figure", "run", "made again"], rows)
+
+
+def _verdict(identical: bool, differences: list[str]) -> str:
+    return "identical" if identical else f"differs: {', '.join(differences)}"

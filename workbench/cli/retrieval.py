@@ -1,4 +1,4 @@
-"""Commands on retrieval: build, ask, recall."""
+"""Commands on retrieval: build, ask."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
-from workbench.cli.command import Jobs, Llm, Scheduler, command, numbers
+from workbench.cli.command import PARTIAL, Jobs, Llm, Scheduler, command
 from workbench.cli.output import Output, shown, table
+from workbench.cli.rewriting import Rewriter, rewriter_of
 from workbench.errors import UsageError
 from workbench.schema import Recipe
 
-__all__ = ["rankings", "register", "span"]
+__all__ = ["pending", "rankings", "register", "span"]
+
+SHOWN = 20  # pending units that people are told one by one
 
 Name = Annotated[str, typer.Argument(help="Name of the dataset.")]
 User = Annotated[
@@ -28,33 +31,57 @@ Answerer = Annotated[
 def register(app: typer.Typer) -> None:
     command(app, "build")(build)
     command(app, "ask")(ask)
-    command(app, "recall")(recall)
 
 
 def build(
     name: Name,
     out: Output,
-    memories: Annotated[str, typer.Option(help="turns, observations or facts.")] = "turns",
+    memories: Annotated[
+        str, typer.Option(help="turns, observations or facts; or llm: read out by a model.")
+    ] = "turns",
+    llm: Llm = None,
     embedder: Annotated[str, typer.Option(help="See `workbench recall --help`.")] = "minilm",
     jobs: Jobs = 1,
     scheduler: Scheduler = None,
 ) -> None:
-    """Make a dataset's banks and profiles; what is embedded already is not embedded again."""
-    from workbench.library import open_banks
+    """Make a dataset's banks and profiles; what is embedded already is not embedded again.
+
+    With `--memories llm` a language model reads the dialogue: what it failed at is listed, the exit
+    code is 3, and the same command asks for that alone.
+    """
+    from workbench.library import MADE, open_banks
     from workbench.parallel import Workers
 
+    if memories == MADE:
+        _construct(name, llm, embedder, out)
+        return
+    if llm is not None:
+        raise UsageError(f"--llm goes with --memories {MADE}; {memories} ask no model")
     with out.progress() as progress:
         workers = Workers(jobs=jobs, scheduler=scheduler)
         banks = open_banks(out.workspace, name, memories, embedder, progress, workers)
-    kept = ("counts", "left_out", "embedded", "long_texts", "prompts", "seconds", "fingerprint")
-    report = {
-        "run": banks.id,
-        "dataset": name,
-        "memories": memories,
-        "embedder": embedder,
-        **{key: banks.manifest[key] for key in kept},
-    }
-    out.data(report, _built)
+    out.data(_told(banks), _built)
+
+
+def _construct(name: str, spec: str | None, embedder: str, out: Output) -> None:
+    from workbench.chat_models import open_llm
+    from workbench.construct import construct_banks
+
+    model = open_llm(spec, out.workspace)
+    with out.progress() as progress:
+        banks = construct_banks(out.workspace, name, model, embedder, progress)
+    told = ("model", "units", "failed", "pending", "replies")
+    report = {**_told(banks), **{key: banks.manifest[key] for key in told}}
+    if report["pending"]:
+        out.exit_code = PARTIAL
+    out.data({**report, "usage": model.usage.record}, _built)
+
+
+def _told(banks: Any) -> dict[str, Any]:
+    """What a build reports, from its manifest."""
+    kept = ("dataset", "memories", "embedder", "counts", "left_out", "embedded", "long_texts")
+    more = ("prompts", "seconds", "fingerprint")
+    return {"run": banks.id, **{key: banks.manifest[key] for key in (*kept, *more)}}
 
 
 def ask(
@@ -65,6 +92,7 @@ def ask(
     user: User = None,
     answerer: Answerer = "",
     llm: Llm = None,
+    rewriter: Rewriter = "identity",
 ) -> None:
     """Rank memories for one question, without and with the profile prior, side by side."""
     from workbench.answer_one import answer_both
@@ -73,9 +101,11 @@ def ask(
     from workbench.datasets import load_dataset
     from workbench.library import open_banks
     from workbench.prepare import sources_for
+    from workbench.rewritten import searched_with
     from workbench.run_plan import LLM_ANSWERER, check
 
     check(recipe, answerer or "extractive")
+    words = rewriter_of(out, rewriter, llm)
     model = open_llm(llm, out.workspace) if answerer == LLM_ANSWERER else None
     # Bytes of the shell that are no text arrive as halves of characters, which no model takes.
     text = question.encode("utf-8", "replace").decode("utf-8")
@@ -83,47 +113,13 @@ def ask(
     with out.progress() as progress:
         banks = open_banks(out.workspace, name, recipe.memories, recipe.embedder, progress)
         sources = sources_for(out.workspace, banks, recipe, progress)
-    one = asking(banks, text, recipe, user, sources)
-    report = told(one)
+    searched = searched_with(out.workspace, banks, words, text, user)
+    one = asking(banks, text, recipe, user, sources, searched)
+    report = told(one) | ({} if searched is None else {"searched_with": searched})
     if answerer:
         answers = answer_both(one, answerer, model)
         report["answers"] = {name: msgspec.to_builtins(said) for name, said in answers.items()}
     out.data(report, rankings)
-
-
-def recall(
-    name: Name,
-    recipe: Recipe,
-    out: Output,
-    k: Annotated[str, typer.Option(help="One or several K, with commas.")] = "1,5,10,25,50,100",
-    split: Annotated[str, typer.Option(help="all, train, validation or test.")] = "all",
-    level: Annotated[str, typer.Option(help="turn or session.")] = "turn",
-    gold: Annotated[str, typer.Option(help="original or audited.")] = "original",
-) -> None:
-    """Evidence recall over a dataset's questions, with any-found, all-found, nDCG and MRR."""
-    from workbench.library import open_banks
-    from workbench.metrics import Plan
-    from workbench.prepare import sources_for
-    from workbench.recall import measure, save_recall
-    from workbench.retrieve import check_recipe
-
-    for option, given, known in (
-        ("level", level, ("turn", "session")),
-        ("gold", gold, ("original", "audited")),
-    ):
-        if given not in known:
-            raise UsageError(f"--{option} is {' or '.join(known)}, not {given!r}")
-    plan = msgspec.convert(
-        {"ks": numbers(k, "--k", 1), "split": split, "level": level, "gold": gold}, Plan
-    )
-    recipe = msgspec.structs.replace(recipe, k=max(plan.ks))
-    check_recipe(recipe)
-    with out.progress() as progress:
-        banks = open_banks(out.workspace, name, recipe.memories, recipe.embedder, progress)
-        sources = sources_for(out.workspace, banks, recipe, progress)
-        outcome = measure(banks, recipe, plan, sources, progress)
-    run = save_recall(out.workspace, banks, outcome)
-    out.data({"run": run, **outcome.report}, _recall_report)
 
 
 def _built(report: dict[str, Any]) -> Iterator[Any]:
@@ -133,13 +129,29 @@ def _built(report: dict[str, Any]) -> Iterator[Any]:
     rows += [["texts embedded when it was built", report["embedded"]]]
     rows += [[f"chunked, over the model's length: {k}", n] for k, n in report["long_texts"].items()]
     rows += [[f"seconds {what}", spent] for what, spent in report["seconds"].items()]
+    rows += [[f"asked for: {stage}", n] for stage, n in report.get("units", {}).items()]
+    rows += [[f"failed: {kind}", n] for kind, n in report.get("failed", {}).items()]
+    rows += [[f"of all replies: {what}", n] for what, n in report.get("replies", {}).items()]
     yield table("", ["", "n"], rows)
+    yield from pending(report.get("pending", {}))
+
+
+def pending(units: dict[str, str]) -> Iterator[str]:
+    """Lines on what a model failed at, at most twenty of them."""
+    if units:
+        yield f"{len(units)} pending: the same command asks for them again"
+    for unit, kind in list(units.items())[:SHOWN]:
+        yield f"  {shown(unit, 80)}: {kind}"
+    if len(units) > SHOWN:
+        yield f"  and {len(units) - SHOWN} more (--json lists all)"
 
 
 def rankings(report: dict[str, Any]) -> Iterator[Any]:
     gold = set(report["evidence"] or ())
     recipe = report["recipe"]
     yield f"{shown(report['question'])}   (as {shown(report['user'])})"
+    if "searched_with" in report:
+        yield f"searched with: {shown(report['searched_with'])}"
     yield from report["notes"]
     sides = report["rankings"]
     rows = [
@@ -166,40 +178,6 @@ def _hit_cell(hit: dict[str, Any] | None, gold: set[str]) -> str:
     mark = "* " if gold.intersection(hit["sources"]) else ""
     sources = shown(", ".join(hit["sources"]), 30)
     return f"{hit['score']:.3f} = {parts}{moved}  [{sources}]\n{mark}{shown(hit['text'], 120)}"
-
-
-def _recall_report(report: dict[str, Any]) -> Iterator[Any]:
-    recipe = report["recipe"]
-    yield (
-        f"{report['dataset']} ({report['split']}): {recipe['memories']}, {recipe['retriever']}, "
-        f"prior {recipe['prior']}, λ = {recipe['lam']:g}, {recipe['embedder']}"
-    )
-    left = ", ".join(f"{n} {why}" for why, n in report["excluded"].items()) or "none"
-    yield f"n = {report['n']} questions; excluded: {left}"
-    yield f"{report['level']} level, {report['gold']} gold; interval over {report['basis']}"
-    yield from report["notes"]
-    ks = list(report["recall"])
-    spans = [span(report["interval"][k]) for k in ks]
-    rows = [["recall", *(report["recall"][k] for k in ks)], ["95 % interval", *spans]]
-    rows += [[name, *(report[name][k] for k in ks)] for name in ("any", "all", "ndcg")]
-    rows += [
-        [f"{category}, n={found['n']}", *(found["recall"][k] for k in ks)]
-        for category, found in report["by_category"].items()
-    ]
-    if "with_semantic" in report:
-        more = report["with_semantic"]
-        rows += [[f"recall with K_S = {more['k_semantic']}", *(more["recall"][k] for k in ks)]]
-    yield table("", ["", *(f"@{k}" for k in ks)], rows)
-    yield "(the rows with n are recall by category)"
-    yield f"MRR of the first evidence: {_number(report['mrr'])}"
-    if "agreement_with_exact" in report:
-        share = _number(report["agreement_with_exact"])
-        yield f"the approximate top K holds {share} of the exact one"
-    yield f"run {report['run']}"
-
-
-def _number(value: float | None) -> str:
-    return "not defined" if value is None else f"{value:.4f}"
 
 
 def span(bounds: list[float | None]) -> str:

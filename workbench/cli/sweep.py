@@ -1,4 +1,4 @@
-"""Commands `sweep lambda | layers | ablation | controls`: one recipe under many settings."""
+"""Commands `sweep lambda | layers | ablation | controls | alpha`: one recipe, many settings."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from workbench.cli.command import Jobs, Scheduler, command, numbers
+from workbench.cli.alpha import register_alpha
+from workbench.cli.command import Jobs, Llm, Scheduler, command, numbers
+from workbench.cli.grid import grid_of
 from workbench.cli.output import Output, shown, table
-from workbench.errors import UsageError
+from workbench.cli.rewriting import Rewriter, in_words, rewriter_of, worded
 from workbench.schema import Recipe
 
 if TYPE_CHECKING:
@@ -30,6 +32,7 @@ def register(app: typer.Typer) -> None:
     command(sweep, "layers")(layers)
     command(sweep, "ablation")(ablation)
     command(sweep, "controls")(controls)
+    register_alpha(sweep)
     app.add_typer(sweep, name="sweep")
 
 
@@ -44,6 +47,8 @@ def lambda_(
     split: Split = "all",
     jobs: Jobs = 1,
     scheduler: Scheduler = None,
+    rewriter: Rewriter = "identity",
+    llm: Llm = None,
 ) -> None:
     """Evidence recall at every weight λ of the query against the prior, and at every K to 200.
 
@@ -52,8 +57,8 @@ def lambda_(
     """
     from workbench.sweep import lambda_sweep
 
-    lams, ks = _grid(lam), numbers(k, "--k", 1)
-    how = split, jobs, scheduler
+    lams, ks = grid_of(lam, "--lam"), numbers(k, "--k", 1)
+    how = split, jobs, scheduler, rewriter, llm
     report = _swept(out, name, recipe, how, lambda study: lambda_sweep(study, recipe, lams, ks))
     out.data(report, lambda_report)
 
@@ -71,13 +76,15 @@ def layers(
     split: Split = "all",
     jobs: Jobs = 1,
     scheduler: Scheduler = None,
+    rewriter: Rewriter = "identity",
+    llm: Llm = None,
 ) -> None:
     """Recall of the union of K_E episodic and K_S semantic memories, for every pair."""
     from workbench.grids import layer_sweep
 
     episodic = numbers(k_episodic, "--k-episodic", 1)
     semantic = numbers(k_semantic, "--k-semantic", 0)
-    how = split, jobs, scheduler
+    how = split, jobs, scheduler, rewriter, llm
     report = _swept(
         out, name, recipe, how, lambda study: layer_sweep(study, recipe, episodic, semantic)
     )
@@ -92,13 +99,18 @@ def ablation(
     split: Split = "all",
     jobs: Jobs = 1,
     scheduler: Scheduler = None,
+    rewriter: Rewriter = "identity",
+    llm: Llm = None,
 ) -> None:
-    """The recipe without each of its ingredients, tested against the whole (Holm)."""
+    """The recipe without each ingredient, the rewriter and its training too, tested (Holm)."""
     from workbench.grids import ablation_sweep
 
     ks = numbers(k, "--k", 1)
-    how = split, jobs, scheduler
-    report = _swept(out, name, recipe, how, lambda study: ablation_sweep(study, recipe, ks))
+    how = split, jobs, scheduler, rewriter, llm
+    others: dict[str, Study] = {}
+    report = _swept(
+        out, name, recipe, how, lambda study: ablation_sweep(study, recipe, ks, others), others
+    )
     out.data(report, _settings_report)
 
 
@@ -110,13 +122,15 @@ def controls(
     split: Split = "all",
     jobs: Jobs = 1,
     scheduler: Scheduler = None,
+    rewriter: Rewriter = "identity",
+    llm: Llm = None,
 ) -> None:
     """The prior against none, another user's, everyone's, a shuffled and a random one (Holm): only
     where it beats them all is a gain personalisation."""
     from workbench.grids import control_sweep
 
     ks = numbers(k, "--k", 1)
-    how = split, jobs, scheduler
+    how = split, jobs, scheduler, rewriter, llm
     report = _swept(out, name, recipe, how, lambda study: control_sweep(study, recipe, ks))
     out.data(report, _settings_report)
 
@@ -125,41 +139,35 @@ def _swept(
     out: Output,
     name: str,
     recipe: Recipe,
-    how: tuple[str, int, str | None],
+    how: tuple[str, int, str | None, str, str | None],
     sweep: Callable[[Study], dict[str, Any]],
+    others: dict[str, Study] | None = None,
 ) -> dict[str, Any]:
-    """What a sweep reports of the study of a dataset; `how` are split, jobs and scheduler."""
+    """What a sweep reports; `how` are split, jobs, scheduler, rewriter and its model. `others` get
+    the studies without the rewriter and without its training."""
     from workbench.cells import Study
     from workbench.library import open_banks
     from workbench.parallel import Workers
     from workbench.retrieve import check_recipe
+    from workbench.rewrite import taken_away
 
-    split, jobs, scheduler = how
+    split, jobs, scheduler, rewriter, llm = how
     check_recipe(recipe)
+    asked = {"": rewriter, **(taken_away(rewriter) if others is not None else {})}
+    words = {key: rewriter_of(out, one, llm) for key, one in asked.items()}
     with out.progress() as progress:
-        study = Study(
-            out.workspace,
-            open_banks(out.workspace, name, recipe.memories, recipe.embedder, progress),
-            split=split,
-            seed=out.seed,
-            workers=Workers(jobs=jobs, scheduler=scheduler),
-            progress=progress,
-        )
-        return sweep(study)
+        banks = open_banks(out.workspace, name, recipe.memories, recipe.embedder, progress)
+        workers = Workers(jobs=jobs, scheduler=scheduler)
 
+        def study(one: tuple[str, Any]) -> Study:
+            changed, told = in_words(out, banks, one, split, progress)
+            told |= {"seed": out.seed, "workers": workers, "progress": progress}
+            return Study(out.workspace, changed, split, **told)
 
-def _grid(text: str) -> list[float]:
-    """λ values of "0:1:0.05" or "0,0.5,1", at six decimals."""
-    try:
-        if ":" not in text:
-            return [round(float(piece), 6) for piece in text.split(",") if piece.strip()]
-        first, last, step = map(float, text.split(":"))
-        steps = int((last - first) / step + 1e-9)
-    except (ValueError, ZeroDivisionError, OverflowError):
-        steps = -1
-    if not 0 <= steps <= 10_000:
-        raise UsageError(f"--lam takes FIRST:LAST:STEP or numbers with commas, not {text!r}")
-    return [round(first + step * number, 6) for number in range(steps + 1)]
+        whole = study(words.pop(""))
+        if others is not None:
+            others |= {key: study(one) for key, one in words.items()}
+        return sweep(whole)
 
 
 def _head(report: dict[str, Any]) -> Iterator[str]:
@@ -173,6 +181,7 @@ def _head(report: dict[str, Any]) -> Iterator[str]:
         f"n = {report['n']} questions; excluded: {left}; "
         f"{100 * report['level']:g} % intervals in brackets"
     )
+    yield from worded(report)
     yield from map(shown, report["notes"])
 
 
