@@ -23,7 +23,7 @@ from workbench.schema import Hit, Question, Recipe
 from workbench.scoring import Scoring, hits_of
 from workbench.shelf import Query, Shelf
 
-__all__ = ["RETRIEVAL_REWARDS", "Found", "Ranks", "query_text", "search"]
+__all__ = ["RETRIEVAL_REWARDS", "Found", "Ranks", "search"]
 
 Ranks = tuple[int | None, ...]
 
@@ -59,15 +59,6 @@ RETRIEVAL_REWARDS: dict[str, Callable[[int, Ranks], float]] = {
     "ndcg": ndcg_at,
     "all": all_found_at,
 }
-
-
-def query_text(question: str, rewrite: str, with_question: bool) -> str:
-    """What is searched with: the rewrite, or the question and then the rewrite; the question alone
-    where the rewrite says nothing."""
-    said = rewrite.strip()
-    if not said or not with_question:
-        return said
-    return f"{question.strip()} {said}"
 
 
 def search(plan: Plan, asked: Sequence[tuple[Question, str]]) -> list[Found]:

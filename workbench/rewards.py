@@ -31,12 +31,12 @@ from workbench.metrics import exclusion, recall_at
 from workbench.reward_answers import Answered, answer_reward, answers
 from workbench.reward_guards import COPIED, Said, Written, found_in, said_in
 from workbench.reward_normaliser import Ema
-from workbench.reward_search import RETRIEVAL_REWARDS, Found, query_text, search
+from workbench.reward_search import RETRIEVAL_REWARDS, Found, search
 from workbench.reward_step import ANSWER, RETRIEVAL, Scored, Step, combined, summary
 from workbench.reward_terms import Terms, check_terms, completion_text, paid
 from workbench.run_plan import Plan, check
 from workbench.schema import Question
-from workbench.statement import statement_of
+from workbench.statement import query_text, statement_of
 
 __all__ = ["RewriteRewards", "Terms"]
 
