@@ -17,6 +17,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from app_page import fine, html, widget
 from workbench import effects, report
 from workbench.ask import ask
 from workbench.cells import Study
@@ -83,21 +84,6 @@ def turned(app: Any, page: str) -> Any:
     """The same session on another page, as `state.go` opens it."""
     app.session_state["_page_wanted"] = page
     return app.run()
-
-
-def fine(app: Any) -> Any:
-    assert not app.exception, app.exception[0].value
-    assert not app.error, app.error[0].value
-    return app
-
-
-def widget(app: Any, kind: str, label: str) -> Any:
-    return next(one for one in getattr(app, kind) if one.label.startswith(label))
-
-
-def html(app: Any) -> str:
-    """All HTML that the page shows."""
-    return "\n".join(block.proto.body for block in app.get("html"))
 
 
 # ---------------------------------------------------------------- the first look

@@ -12,6 +12,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from app_page import fine, html, widget
 from reward_model import ready
 from reward_model.evaluate import EvaluationPlan
 from reward_model.judge_scorer import JudgeScorer
@@ -173,20 +174,6 @@ def started(home: Workspace, monkeypatch: pytest.MonkeyPatch) -> Any:
         return fine(app.run())
 
     return start
-
-
-def fine(app: Any) -> Any:
-    assert not app.exception, app.exception[0].value
-    assert not app.error, app.error[0].value
-    return app
-
-
-def widget(app: Any, kind: str, label: str) -> Any:
-    return next(one for one in getattr(app, kind) if one.label.startswith(label))
-
-
-def html(app: Any) -> str:
-    return "\n".join(one.proto.body for one in app.get("html"))
 
 
 def said(app: Any) -> str:

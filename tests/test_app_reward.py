@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from app_page import fine, html, widget
 from reward_model import collect, profile_store, ready
 from reward_model.collection_plan import PlanOptions, draw_plan
 from reward_model.evaluate import EvaluationPlan
@@ -100,27 +101,13 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("views.annotate.LEAST_SECONDS", 0.0)
 
 
-def fine(app: Any) -> Any:
-    assert not app.exception, app.exception[0].value
-    assert not app.error, app.error[0].value
-    return app
-
-
 def turned(app: Any, page: str) -> Any:
     app.session_state["_page_wanted"] = page
     return fine(app.run())
 
 
-def widget(app: Any, kind: str, label: str) -> Any:
-    return next(one for one in getattr(app, kind) if one.label.startswith(label))
-
-
 def press(app: Any, label: str) -> Any:
     return fine(widget(app, "button", label).click().run())
-
-
-def html(app: Any) -> str:
-    return "\n".join(one.proto.body for one in app.get("html"))
 
 
 def written(app: Any) -> str:

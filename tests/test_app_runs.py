@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from app_page import fine, html, widget
 from small_runs import HOSTILE, IMG, PASSPORT, recall_run
 from workbench.contrasts import ALL, by_category, by_question, comparable, won_by
 from workbench.datasets import store
@@ -58,20 +59,6 @@ def started(workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         return fine(app.run())
 
     return start
-
-
-def fine(app: Any) -> Any:
-    assert not app.exception, app.exception[0].value
-    assert not app.error, app.error[0].value
-    return app
-
-
-def widget(app: Any, kind: str, label: str) -> Any:
-    return next(one for one in getattr(app, kind) if one.label.startswith(label))
-
-
-def html(app: Any) -> str:
-    return "\n".join(block.proto.body for block in app.get("html"))
 
 
 def said(app: Any) -> str:
