@@ -62,7 +62,7 @@ def model(folder: Path) -> LocalModel:
 
 
 def ask(user: str, **given: object) -> Request:
-    return Request(system="s", user=user, **{"max_tokens": 12, **given})  # type: ignore[arg-type]
+    return Request(user=user, **{"system": "s", "max_tokens": 12, **given})  # type: ignore[arg-type]
 
 
 def by_hand(folder: Path, prompt: str, steps: int) -> str:

@@ -86,7 +86,7 @@ def test_the_reward_rises_significantly(home: Home, report: dict[str, Any]) -> N
     early = paid.filter(pl.col("step") <= 3)["value"].to_numpy()
     late = paid.filter(pl.col("step") > STEPS - 3)["value"].to_numpy()
     # Each of 8 words is drawn about as often at first; 3 words are at most written.
-    assert early.mean() < 0.5 < late.mean()
+    assert early.mean() < 0.6 < late.mean()
     test = paired_difference(late, early, [str(n) for n in range(len(late))])
     assert test.lo is not None and test.lo > 0 and test.p < 0.05
 
@@ -334,7 +334,7 @@ def test_a_changed_embedder_is_noticed(home: Home) -> None:
 def test_what_trl_refuses_is_said_before_a_model_is_loaded(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(learn, "open_banks", lambda *_: pytest.fail("it went on"))
+    monkeypatch.setattr(learn, "plan_of", lambda *_: pytest.fail("it went on"))
     for trl, words in (
         ("use_cpu=false", "TRL refuses these settings: .*bf16"),
         ("vllm_importance_sampling_clip_min=9", "must be less than"),

@@ -1,11 +1,11 @@
 """Generating with Transformers: the one module for language models that imports it (and torch).
 
 At temperature 0 the likeliest token is taken, without any penalty that a model's configuration may
-carry. A batch is padded on the left, and rounding makes a reply depend a little on its neighbours
-there. So short replies (answers, verdicts: reading the prompt is what costs, and no batch makes it
-cheaper) are generated one by one, and are the same whatever else is asked; so are sampled ones,
-each from its own seed. What such a prompt begins with in common with the last one is not read again
-(`prompt_blocks.py`).
+carry. A batch is padded, and rounding makes a reply depend a little on its neighbours there. So
+short replies (answers, verdicts: reading the prompt is what costs, and no batch makes it cheaper)
+are generated one by one, and are the same whatever else is asked. Samples are drawn together, each
+from its own seed (`prompt_batch.py`). What a prompt begins with in common with the last one is not
+read again (`prompt_blocks.py`).
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 
+import msgspec
 import torch
 from jinja2 import TemplateError
 from safetensors import SafetensorError
@@ -27,14 +28,17 @@ from transformers.utils import logging
 from workbench.endpoint_reply import of_text
 from workbench.errors import ModelError
 from workbench.llm import Reply, Request
+from workbench.prompt_batch import LEAST, How, generated
 from workbench.prompt_blocks import PromptBlocks
 
 __all__ = ["Generator", "convert"]
 
 Done = Callable[[int, Reply], None]
 
-# Replies of at most so many tokens are generated one by one.
+# Likeliest replies of at most so many tokens are generated one by one.
 SHORT = 64
+# What some other user says: of two prompts with the same instructions, what is alike is theirs.
+OTHER = "\u00a7"
 # What a damaged or foreign file makes the libraries raise.
 UNREADABLE = (
     *(OSError, ValueError, KeyError, IndexError, RuntimeError, ImportError),
@@ -72,6 +76,7 @@ class Generator:
         # Penalties and the like that a model brings would enter through its own configuration.
         self.model.generation_config = GenerationConfig()
         self.blocks = PromptBlocks(self.model, self.block)
+        self.rendered: dict[str, list[int]] = {}
 
     def adapt(self, folder: Path) -> None:
         """Put the adapter of a folder (safetensors) on top of the weights."""
@@ -99,7 +104,7 @@ class Generator:
                 else:
                     tell(row, self._too_long(prompt, request))
             for rows in _batches(requests, fitting, [len(p) for p in prompts], batch):
-                made = self._batch([prompts[row] for row in rows], requests[rows[0]])
+                made = self._batch([prompts[row] for row in rows], [requests[r] for r in rows])
                 for row, reply in zip(rows, made, strict=True):
                     tell(row, reply)
         return replies
@@ -119,6 +124,18 @@ class Generator:
             text = self._rendered([{"role": "user", "content": whole}])
         return list(self.tokenizer(text, add_special_tokens=False)["input_ids"])
 
+    def _instructions(self, prompt: list[int], request: Request) -> int:
+        """Tokens of a prompt before what its user says, as far as another user's prompt has the
+        same; 0 for few. Nothing that was asked before has a part in it."""
+        if request.system not in self.rendered:
+            self.rendered = {
+                request.system: self._prompt(msgspec.structs.replace(request, user=OTHER))
+            }
+        other = self.rendered[request.system]
+        pairs = enumerate(zip(prompt[:-1], other, strict=False))
+        same = next((place for place, (a, b) in pairs if a != b), 0)
+        return same if same >= LEAST else 0
+
     def _rendered(self, messages: list[dict[str, str]]) -> str:
         # Models that can think aloud are asked not to; other templates don't know the word.
         return str(
@@ -127,42 +144,25 @@ class Generator:
             )
         )
 
-    def _batch(self, prompts: list[list[int]], how: Request) -> list[Reply]:
+    def _batch(self, prompts: list[list[int]], requests: list[Request]) -> list[Reply]:
         """Replies to prompts that are asked alike."""
         began = time.perf_counter()
-        made = self._generated(prompts, how)
+        how = How(
+            most=requests[0].max_tokens,
+            stops=self.stops,
+            pad=self.tokenizer.pad_token_id,
+            temperature=requests[0].temperature,
+            seeds=[request.seed for request in requests],
+        )
+        with _quiet():
+            if len(prompts) > 1:
+                made = generated(self.model, prompts, how)
+            else:
+                first = self._instructions(prompts[0], requests[0])
+                with torch.inference_mode(), self.blocks.of(prompts[0], first) as held:
+                    made = generated(self.model, prompts, how, held)
         each = round((time.perf_counter() - began) / len(prompts), 3)
         return [self._reply(prompt, row, each) for prompt, row in zip(prompts, made, strict=True)]
-
-    def _generated(self, prompts: list[list[int]], how: Request) -> list[list[int]]:
-        """New tokens of each prompt, those after its end included."""
-        longest, pad = max(map(len, prompts)), self.tokenizer.pad_token_id
-        ids = torch.tensor([[pad] * (longest - len(p)) + p for p in prompts], device=self.device)
-        seen = torch.tensor(
-            [[0] * (longest - len(p)) + [1] * len(p) for p in prompts], device=self.device
-        )
-        sampled = {"temperature": how.temperature, "top_k": 0, "top_p": 1.0}
-        config = GenerationConfig(
-            max_new_tokens=how.max_tokens,
-            do_sample=how.temperature > 0,
-            eos_token_id=self.stops,
-            pad_token_id=pad,
-            **(sampled if how.temperature > 0 else {}),
-        )
-        devices = [] if self.device == "cpu" else [self.device]
-        kind = "cuda" if self.device == "cpu" else self.device.partition(":")[0]
-        with torch.inference_mode(), torch.random.fork_rng(devices, device_type=kind), _quiet():
-            torch.manual_seed(how.seed)
-            # Prompts of a batch begin at different places.
-            reading = self.blocks.of(prompts[0]) if len(prompts) == 1 else nullcontext()
-            with reading as held:
-                output = self.model.generate(
-                    input_ids=ids,
-                    attention_mask=seen,
-                    generation_config=config,
-                    past_key_values=held,
-                )
-        return [row[longest:].tolist() for row in output]
 
     def _reply(self, prompt: list[int], made: list[int], seconds: float) -> Reply:
         end = next((place for place, token in enumerate(made) if token in self.stops), None)
@@ -203,7 +203,7 @@ def _batches(
     order = sorted(rows, key=lambda row: (_alike(requests[row]), lengths[row], row))
     held: list[int] = []
     for row in order:
-        alone = requests[row].temperature > 0 or requests[row].max_tokens <= SHORT
+        alone = requests[row].temperature == 0 and requests[row].max_tokens <= SHORT
         if held and (
             alone or len(held) == most or _alike(requests[held[0]]) != _alike(requests[row])
         ):

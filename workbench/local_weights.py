@@ -22,7 +22,7 @@ from workbench.workspace import Workspace, file_sha256, read_manifest
 if TYPE_CHECKING:
     from workbench.local_model import Generator
 
-__all__ = ["BLOCK", "LocalModel", "local_model"]
+__all__ = ["BLOCK", "READING", "LocalModel", "local_model"]
 
 Done = Callable[[int, Reply], None]
 
@@ -33,6 +33,8 @@ WANTED = ["*.json", "*.txt", "*.model", "*.jinja", "*.safetensors"]
 BATCH = 8
 # Tokens of a prompt that are read at once (`prompt_blocks.py`): a reply depends on it by rounding.
 BLOCK = 256
+# Raise it where the same request would be read, or a sample drawn, in another way.
+READING = 2
 
 
 @dataclass
@@ -68,6 +70,7 @@ class LocalModel:
             "device": self.device.partition(":")[0],
             "batch": self.batch,
             "block": BLOCK,
+            "reading": READING,
         }
 
     def _as_prepared(self, hashes: dict[str, str]) -> None:

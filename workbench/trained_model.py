@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.errors import ModelError
 from workbench.llm import Reply, Request
-from workbench.local_weights import BLOCK, LocalModel, local_model
+from workbench.local_weights import BLOCK, READING, LocalModel, local_model
 from workbench.schema import digest_of
 from workbench.workspace import Workspace, read_manifest, verify_folder
 
@@ -53,6 +53,7 @@ class TrainedModel:
             "device": self.base.device.partition(":")[0],
             "batch": self.base.batch,
             "block": BLOCK,
+            "reading": READING,
         }
 
     @cached_property

@@ -19,7 +19,7 @@ Rewriter = Annotated[
     str,
     typer.Option(
         help="identity; prompted: the model of --llm words what is searched with; trained:FOLDER "
-        "that `train` made, or untrained:FOLDER, its base model."
+        "or trained:RUN-f1 that `train` made, or untrained: with the same, its base model."
     ),
 ]
 Progress = Callable[[str, int, int], None]
@@ -29,7 +29,9 @@ def rewriter_of(out: Output, name: str, llm: str | None) -> tuple[str, LLM | Non
     """A rewriter's name with the model that it asks; refused here, before anything is built."""
     from workbench.chat_models import open_llm
     from workbench.rewrite import asks_model, check_rewriter, rewriter_identity
+    from workbench.rewriters import located_if_here
 
+    name = located_if_here(out.workspace, name)
     check_rewriter(name)
     rewriter_identity(name)
     return name, open_llm(llm, out.workspace) if asks_model(name) else None
