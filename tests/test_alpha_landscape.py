@@ -345,7 +345,7 @@ def test_the_command_tells_the_documented_json_and_words(
         assert {"recall", "f1", "interval"} == told[name].keys()
     assert "2 samples of" in told["made_by"]
     for wrong, why in (
-        (["--mode", "train"], "not made yet"),
+        (["--mode", "train"], "--candidates has no part"),
         (["--alpha", "0:2"], "--alpha takes"),
         (["--answer-reward", "magic"], "unknown answer reward"),
     ):

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
+from workbench.cli.alpha_training import GRID, estimate, trained_by_alpha
 from workbench.cli.command import PARTIAL, Llm, command
 from workbench.cli.grid import grid_of
 from workbench.cli.output import Output, shown, table
-from workbench.errors import DataError
+from workbench.errors import UsageError
 from workbench.schema import Recipe
 
 __all__ = ["register_alpha"]
@@ -24,15 +26,34 @@ def register_alpha(sweep: typer.Typer) -> None:
 
 
 # What is paid for, and by how many tries.
-Candidates = Annotated[int, typer.Option(help="Rewrites besides the question itself.")]
-Questions = Annotated[int, typer.Option(help="How many questions, drawn by id; 0: all.")]
-Answerer = Annotated[str, typer.Option(help="extractive, top-memory, last-phrase, or llm.")]
+Candidates = Annotated[int | None, typer.Option(help="Rewrites besides the question itself (8).")]
+Questions = Annotated[
+    int | None, typer.Option(help="How many questions, drawn by id; 0: all, the default.")
+]
+Answerer = Annotated[
+    str | None, typer.Option(help="extractive (the default), top-memory, last-phrase, or llm.")
+]
 Retrieval = Annotated[
-    str, typer.Option("--retrieval-reward", help="recall, rank-aware, ndcg or all.")
+    str | None,
+    typer.Option("--retrieval-reward", help="recall (the default), rank-aware, ndcg or all."),
 ]
 Answer = Annotated[
-    str, typer.Option("--answer-reward", help="bleu1, f1_squad or another answer measure.")
+    str | None,
+    typer.Option("--answer-reward", help="bleu1 (the default), f1_squad or another measure."),
 ]
+
+# Of a training each.
+Model = Annotated[str | None, typer.Option(help="What is trained: see `train`.")]
+Training = Annotated[str | None, typer.Option(help="Preset of the trainings: cpu, or paper.")]
+Steps = Annotated[int | None, typer.Option(help="Updates of each. Default: the preset's.")]
+Warm = Annotated[int | None, typer.Option(help="Candidates of a warm start: see `train`.")]
+WithQuestion = Annotated[
+    bool | None, typer.Option(help="Search with the question and the rewrite behind it.")
+]
+Config = Annotated[
+    Path | None, typer.Option(help="More settings of `train` in a JSON file; not its recipe.")
+]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Drop trainings that are there already.")]
 
 
 def alpha(
@@ -43,32 +64,66 @@ def alpha(
         Mode, typer.Option(help="landscape: choose among given rewrites; train: a training each.")
     ] = "landscape",
     alphas: Annotated[
-        str, typer.Option("--alpha", help="α grid: FIRST:LAST:STEP, or values with commas.")
-    ] = "0:1:0.05",
-    split: Annotated[str, typer.Option(help="all, train, validation or test.")] = "all",
-    candidates: Candidates = 8,
-    questions: Questions = 0,
-    answerer: Answerer = "extractive",
-    retrieval: Retrieval = "recall",
-    answer: Answer = "bleu1",
+        str | None,
+        typer.Option(
+            "--alpha",
+            help="α grid: FIRST:LAST:STEP, or values with commas. Default: 0:1:0.05, or for "
+            f"trainings {GRID}.",
+        ),
+    ] = None,
+    split: Annotated[
+        str | None, typer.Option(help="Of a landscape: all (the default), train, ...")
+    ] = None,
+    candidates: Candidates = None,
+    questions: Questions = None,
+    answerer: Answerer = None,
+    retrieval: Retrieval = None,
+    answer: Answer = None,
     llm: Llm = None,
+    model: Model = None,
+    training: Training = None,
+    steps: Steps = None,
+    warm: Warm = None,
+    with_question: WithQuestion = None,
+    config: Config = None,
+    fresh: Fresh = False,
 ) -> None:
-    """What each weight α of the answer's reward would choose among the same rewrites.
+    """What each weight α of the answer's reward would choose, or what training with it learns.
 
     --mode landscape chooses by gold among samples of a rewriting model (--llm; without it, rewrites
-    by rule): a ceiling, no training, and its best α is not a tuned one.
+    by rule): a ceiling, no training, and its best α is not a tuned one. --mode train trains --model
+    once for every α, as `train` does, and goes on where it was stopped.
     """
+    of_landscapes = {"--split": split, "--candidates": candidates, "--questions": questions}
+    of_trainings = {
+        **{"--model": model, "--training": training, "--steps": steps, "--warm": warm},
+        **{"--with-question": with_question, "--config": config, "--fresh": fresh or None},
+    }
+    _refuse(mode, of_trainings if mode == "landscape" else of_landscapes)
     if mode == "train":
-        raise DataError(
-            "training once for every α is not made yet; --mode landscape shows what each α would "
-            "choose, and `workbench train` trains with one"
-        )
-    told = {"alphas": tuple(grid_of(alphas, "--alpha")), "candidates": candidates}
-    told |= {"questions": questions, "terms": {"retrieval": retrieval, "answer": answer}}
-    report = _landscape(out, name, recipe, (answerer, split, llm), told)
+        own = {"steps": steps, "warm": warm, "with_question": with_question, "model": model}
+        own |= {"retrieval": retrieval, "answer": answer, "answerer": answerer}
+        asked = {**own, "dataset": name, "recipe": recipe}
+        how = {"preset": training or "cpu", "config": config, "fresh": fresh, "llm": llm}
+        trained_by_alpha(out, asked, grid_of(GRID if alphas is None else alphas, "--alpha"), how)
+        return
+    told: dict[str, Any] = {
+        "alphas": tuple(grid_of("0:1:0.05" if alphas is None else alphas, "--alpha"))
+    }
+    told |= {"candidates": 8 if candidates is None else candidates}
+    told |= {"questions": questions or 0}
+    told |= {"terms": {"retrieval": retrieval or "recall", "answer": answer or "bleu1"}}
+    report = _landscape(out, name, recipe, (answerer or "extractive", split or "all", llm), told)
     if report["run"] is None:
         out.exit_code = PARTIAL
     out.data(report, landscape_report)
+
+
+def _refuse(mode: str, given: dict[str, Any]) -> None:
+    """An option that belongs to the other mode would be dropped in silence."""
+    foreign = [name for name, value in given.items() if value is not None]
+    if foreign:
+        raise UsageError(f"{foreign[0]} has no part in --mode {mode}")
 
 
 def _landscape(
@@ -113,7 +168,7 @@ def landscape_report(report: dict[str, Any]) -> Iterator[Any]:
     rows = [
         [
             f"{alpha:g}",
-            *(_estimate(report[m][row], report["interval"][m][row]) for m in ("recall", "f1")),
+            *(estimate(report[m][row], report["interval"][m][row]) for m in ("recall", "f1")),
             f"{report['kept'][row]:.0%}",
         ]
         for row, alpha in enumerate(report["alphas"])
@@ -124,7 +179,7 @@ def landscape_report(report: dict[str, Any]) -> Iterator[Any]:
         ("oracle", "best of each"),
     ):
         told = report[name]
-        cells = (_estimate(told[m], told["interval"][m]) for m in ("recall", "f1"))
+        cells = (estimate(told[m], told["interval"][m]) for m in ("recall", "f1"))
         rows.append([what, *cells, ""])
     yield table("", ["α", f"recall@{recipe['k']}", "F1", "left as asked"], rows)
     guards = ", ".join(f"{n} {name}" for name, n in report["guards"].items()) or "none"
@@ -138,9 +193,3 @@ def landscape_report(report: dict[str, Any]) -> Iterator[Any]:
         yield f"not kept: {report['pending']} calls did not get through; run it again"
     else:
         yield f"run {report['run']}, {report['seconds']:.1f} s"
-
-
-def _estimate(mean: float, ends: list[float | None]) -> str:
-    if ends[0] is None or ends[1] is None:
-        return f"{mean:.3f}"
-    return f"{mean:.3f} [{ends[0]:.3f}, {ends[1]:.3f}]"

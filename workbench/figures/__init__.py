@@ -7,7 +7,7 @@ Each figure carries its passport, in its caption and in `layout.meta`.
 
 from __future__ import annotations
 
-from workbench.figures.alpha import alpha_landscape
+from workbench.figures.alpha import alpha_landscape, alpha_trainings
 from workbench.figures.components import component_ladder, rank_split, score_parts
 from workbench.figures.curves import difference_curve, lambda_sensitivity, recall_curves
 from workbench.figures.flips import effect_shares, rank_flips
@@ -28,6 +28,7 @@ from workbench.figures.training import training_curves
 __all__ = [
     "ablation_bars",
     "alpha_landscape",
+    "alpha_trainings",
     "category_dots",
     "component_ladder",
     "coverage_bars",

@@ -11,12 +11,10 @@ import msgspec
 
 from workbench.datasets import load_dataset
 from workbench.errors import UsageError
-from workbench.library import open_banks
 from workbench.llm import LLM
 from workbench.local_weights import LocalModel, local_model
-from workbench.prepare import sources_for
 from workbench.provenance import code_digest
-from workbench.rewards import RewriteRewards, Terms
+from workbench.rewards import RewriteRewards
 from workbench.run_plan import LLM_ANSWERER, Plan
 from workbench.runs import load_run, run_id
 from workbench.training import keeping
@@ -24,6 +22,7 @@ from workbench.training.checks import check, check_installed
 from workbench.training.frozen import check_frozen, frozen
 from workbench.training.material import Material, material, unrolled
 from workbench.training.monitor import Alarms, Monitor
+from workbench.training.paid import plan_of, terms_of
 from workbench.training.plan import Settings
 from workbench.training.questions import Parts, parts_of
 from workbench.workspace import Workspace
@@ -88,13 +87,9 @@ def train(
     base = local_model(of.model, workspace)
     if base.gguf:
         raise UsageError(f"{base.name} is quantised: name a folder with *.safetensors to train")
-    banks = open_banks(
-        workspace, of.dataset, of.recipe.memories, of.recipe.embedder, options.progress
-    )
-    sources = sources_for(workspace, banks, of.recipe, options.progress)
-    plan = Plan(workspace, banks, of.recipe, of.answerer, "all", sources, llm=llm)
+    plan = plan_of(workspace, of, llm, options.progress)
     identity = {
-        **of.identity(parts, banks.id),
+        **of.identity(parts, plan.banks.id),
         "base": base.identity["weights"],
         "llm": None if llm is None else llm.identity,
         "code": code_digest(),
@@ -129,7 +124,7 @@ def _learnt(run: _Run, options: Options) -> dict[str, Any]:
     began = time.perf_counter()
     keeping.begin(run.folder, run.identity, options.resume, options.fresh)
     before = frozen(run.plan)
-    rewards, monitor = RewriteRewards(run.plan, _terms(run.of)), Monitor(Alarms())
+    rewards, monitor = RewriteRewards(run.plan, terms_of(run.of)), Monitor(Alarms())
     model, tokenizer = load(run.base.folder, run.of.preset.dtype)
     longest = _longest(run.of, model)
     asked = material(run.plan.banks, run.parts.train, tokenizer, longest)
@@ -169,15 +164,6 @@ def _went(trainer: Learner, at: tuple[Path, dict[str, Any]] | None) -> dict[str,
         "trainable_parameters": sum(trained),
         "guards": dict(sorted(trainer.job.rewards.counts.items())),
     }
-
-
-def _terms(of: Settings) -> Terms:
-    return Terms(
-        alpha=of.alpha,
-        retrieval=of.retrieval,
-        answer=of.answer,
-        with_question=of.with_question,
-    )
 
 
 def _kept(run: _Run, told: dict[str, Any]) -> keeping.Kept:
