@@ -99,7 +99,7 @@ ORDER = [
     *("alpha_landscape", "toy_policy", "training", "run"),
     *("systems", "system_run"),
     *("evidence_read", "published", "table_rows", "table_plan", "table_values", "main_table"),
-    *("cases", "case_answers", "components", "plane", "forget", "verify", "doctor"),
+    *("case_words", "cases", "case_answers", "components", "plane", "forget", "verify", "doctor"),
     *(
         "passport",
         "theme",

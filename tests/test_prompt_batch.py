@@ -22,6 +22,26 @@ def generator(tmp_path_factory: pytest.TempPathFactory) -> Generator:
     return Generator(folder, None, "float32", "cpu", 256)
 
 
+def test_a_frozen_last_layer_is_multiplied_without_copies_of_its_weights(
+    generator: Generator,
+) -> None:
+    """PyTorch multiplies row by row (bmm), with a copy of the weights for each, what has gaps."""
+    from torch.profiler import ProfilerActivity, profile
+
+    from workbench.training.adapter import adapted, load
+
+    model, _ = load(Path(generator.model.name_or_path), "float32")
+    ids = torch.arange(10, 30).repeat(8, 1)
+    with torch.no_grad():
+        before = model(input_ids=ids, logits_to_keep=5).logits
+    model = adapted(model, rank=2, seed=0)  # a new adapter changes nothing yet
+    with profile(activities=[ProfilerActivity.CPU]) as told, torch.no_grad():
+        after = model(input_ids=ids, logits_to_keep=5).logits
+    names = {event.key for event in told.key_averages()}
+    assert "aten::mm" in names and "aten::bmm" not in names
+    assert torch.allclose(before, after, atol=1e-5)
+
+
 @pytest.mark.parametrize("temperature", [0.5, 1.0, 2.0])
 def test_draws_are_samples_of_the_softmax(temperature: float) -> None:
     rows = 4_000

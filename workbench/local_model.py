@@ -28,6 +28,7 @@ from transformers.utils import logging
 from workbench.endpoint_reply import of_text
 from workbench.errors import ModelError
 from workbench.llm import Reply, Request
+from workbench.output_layer import read_whole
 from workbench.prompt_batch import LEAST, How, generated
 from workbench.prompt_blocks import PromptBlocks
 
@@ -83,7 +84,7 @@ class Generator:
         from peft import PeftModel
 
         with _reading(folder):
-            self.model = PeftModel.from_pretrained(self.model, str(folder)).eval()
+            self.model = read_whole(PeftModel.from_pretrained(self.model, str(folder)).eval())
         self.blocks = PromptBlocks(self.model, self.block)
 
     def complete(self, requests: Sequence[Request], batch: int, done: Done | None) -> list[Reply]:

@@ -18,6 +18,7 @@ from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 from transformers.utils import logging
 
 from workbench.errors import ModelError
+from workbench.output_layer import read_whole
 
 __all__ = ["adapted", "load", "quiet", "save", "trainable_parameters"]
 
@@ -69,9 +70,9 @@ def adapted(model: Any, rank: int, seed: int, warm: Path | None = None) -> Any:
         return model
     with quiet():
         if warm is not None:
-            return PeftModel.from_pretrained(model, str(warm), is_trainable=True)
+            return read_whole(PeftModel.from_pretrained(model, str(warm), is_trainable=True))
         torch.manual_seed(seed)
-        return get_peft_model(model, lora(rank))
+        return read_whole(get_peft_model(model, lora(rank)))
 
 
 def save(model: Any, tokenizer: Any, folder: Path) -> None:
