@@ -13,10 +13,11 @@ with app.setup(hide_code=True):
     from workbench.ask import asking
     from workbench.case_answers import SAID, TELLING, lost_cases, told_by, told_of
     from workbench.case_card import card, card_name, facts_of
+    from workbench.case_words import WORDED, own_words, word_cases, word_effects
     from workbench.cases import RULES, choose, compare
-    from workbench.cells import Study
     from workbench.datasets import store
     from workbench.effects import GRID, ranked
+    from workbench.errors import WorkbenchError
     from workbench.escaped import literal
     from workbench.excerpt import excerpt, listing
     from workbench.inspection import context
@@ -24,7 +25,9 @@ with app.setup(hide_code=True):
     from workbench.linked_runs import named_runs, started_at
     from workbench.metrics import exclusion
     from workbench.notebook import empty, options, pressed, progress, remarked, shown
+    from workbench.rewriters import rewriter_labels
     from workbench.scenes.questions import ladder_of, movement_of, parts_of, split_of
+    from workbench.scenes.words import TRAINED_BY, questions_to_ask, study_of, worded
     from workbench.traces import found
     from workbench.usable import dataset_names, opens_at_once, priors_for, usable_in
 
@@ -68,6 +71,7 @@ def _():
             "against",
             "lost",
             "section",
+            "rewriter",
         ),
     )
     workspace, sane, embedder, remarks = linked.start
@@ -179,6 +183,35 @@ def _(k_number):
 
 
 @app.cell(hide_code=True)
+def _(fitting, workspace):
+    wordings = rewriter_labels(workspace)
+    rewriter_choice = mo.ui.dropdown(
+        {label: name for name, label in wordings.items()},
+        value=wordings[fitting.rewriter],
+        label="Searched with",
+        full_width=True,
+    )
+    return rewriter_choice, wordings
+
+
+@app.cell(hide_code=True)
+def _(rewriter_choice):
+    rewriter = rewriter_choice.value
+    return (rewriter,)
+
+
+@app.cell(hide_code=True)
+def _(rewriter_choice, wordings):
+    # Without a checkpoint there is nothing to choose from.
+    rewriter_choice if len(wordings) > 1 else empty(
+        "Searched with: the question as asked. A rewriter, which words it as what a memory would "
+        "say, is trained with:",
+        TRAINED_BY,
+    )
+    return
+
+
+@app.cell(hide_code=True)
 def _(dataset_name, embedder, fitting, workspace):
     ready = opens_at_once(workspace, dataset_name, fitting.memories, embedder)
     build_button = mo.ui.run_button(label="Build the memories")
@@ -204,7 +237,41 @@ def _(build_button, dataset_name, ready, fitting, workspace):
 
 
 @app.cell(hide_code=True)
-def _(banks, k, lams, prior, retriever, fitting, workspace):
+def _(banks, rewriter, workspace):
+    try:
+        to_ask = questions_to_ask(workspace, banks, rewriter)
+    except WorkbenchError as unusable:
+        mo.stop(True, empty(f"This rewriter cannot be used: {unusable}"))
+    ask_button = mo.ui.run_button(label=f"Put {to_ask:,} questions into the rewriter’s words")
+    ask_button if to_ask else None
+    return ask_button, to_ask
+
+
+@app.cell(hide_code=True)
+def _(ask_button, banks, rewriter, to_ask, workspace):
+    mo.stop(
+        to_ask and not pressed(ask_button),
+        mo.md("*Press the button: the rewriter is a model on this machine, some seconds a batch.*"),
+    )
+    with progress("The rewriter reads the questions") as tell_words:
+        words = worded(workspace, banks, rewriter, progress=tell_words)
+    not_worded = words[1]["not_rewritten"] if words else {}
+    empty(
+        f"The rewriter gave no words for {sum(not_worded.values()):,} questions, which are "
+        f"searched with as asked: {not_worded}"
+    ) if not_worded else None
+    return (words,)
+
+
+@app.cell(hide_code=True)
+def _(rewriter, wordings):
+    # What figures and cards name; the words themselves stand in them.
+    wording = wordings[rewriter] if rewriter else ""
+    return (wording,)
+
+
+@app.cell(hide_code=True)
+def _(banks, k, lams, prior, retriever, fitting, words, workspace):
     mo.stop(
         all(exclusion(question) for question in banks.dataset.questions),
         mo.md(
@@ -214,9 +281,50 @@ def _(banks, k, lams, prior, retriever, fitting, workspace):
     )
     recipe = fitting.but(retriever=retriever, prior=prior, k=k).recipe()
     with progress("Ranking every question") as tell_ranking:
-        study = Study(workspace, banks, progress=tell_ranking)
+        study = study_of(workspace, banks, words, progress=tell_ranking)
         everything = ranked(study, recipe, lams)
-    return everything, recipe, study
+        plainly = study_of(workspace, banks, progress=tell_ranking)
+        as_asked = ranked(plainly, recipe, lams) if words else everything
+    return as_asked, everything, recipe, study
+
+
+@app.cell(hide_code=True)
+def _(as_asked, everything, k, lam, words):
+    changed = word_effects(as_asked, everything, lam, k) if words else None
+    return (changed,)
+
+
+@app.cell(hide_code=True)
+def _(words):
+    mo.md("## Which questions the rewriter helps and hurts") if words else None
+    return
+
+
+@app.cell(hide_code=True)
+def _(changed, k, lam, wording):
+    sides = {} if changed is None else {name: word_cases(changed, name) for name in WORDED}
+    columns_of_words = {
+        "question": "question",
+        "text": "as asked",
+        "searched": "searched with",
+        "without": "recall as asked",
+        "having": "in those words",
+        "rank_without": "rank as asked",
+        "rank_having": "in those words ",
+    }
+    mo.Html(
+        f"<p>{literal(wording)}: at "
+        f"λ = {lam:g}, K = {k} recall is {changed['having'].mean():.3f} in its words and "
+        f"{changed['without'].mean():.3f} as asked. Of {len(changed):,} questions it helps "
+        f"{len(sides['helped']):,} and hurts {len(sides['hurt']):,}. Whether that is more than "
+        "chance, the notebook on evidence recall tests.</p>"
+        + "".join(
+            f'<p style="margin-top:1em"><b>{literal(WORDED[name][0].capitalize())}</b></p>'
+            + (listing(side, columns_of_words, most=5) or "<p>None.</p>")
+            for name, side in sides.items()
+        )
+    ) if sides else None
+    return (sides,)
 
 
 @app.cell(hide_code=True)
@@ -286,11 +394,12 @@ def _():
 
 
 @app.cell(hide_code=True)
-def _(fitting, told_runs):
+def _(fitting, sides, told_runs):
     rules = {one.title: name for name, one in RULES.items()}
+    rules |= {WORDED[name][0]: name for name in sides}
     if told_runs:
         rules["class of error in the run above"] = LOST
-    asked_rule = LOST if fitting.lost and told_runs else "gain"
+    asked_rule = LOST if fitting.lost and told_runs else next(iter(sides), "gain")
     rule_choice = mo.ui.radio(
         rules, value=next(title for title, one in rules.items() if one == asked_rule), label="Rule"
     )
@@ -330,13 +439,21 @@ def _(class_choice):
 
 
 @app.cell(hide_code=True)
-def _(everything, k, lam, lost, rule, told_runs):
-    if rule == LOST:
-        cases = lost_cases(everything, told_runs[0].frame, lost, lam, k)
+def _(as_asked, everything, k, lam, lost, rule, sides, told_runs):
+    asked_questions = as_asked.study.questions
+    # A rule on words compares those; every other one the prior with its absence.
+    rank_names = ("rank as asked", "in those words")
+    if rule not in sides:
+        rank_names = ("rank without", "with the prior")
+    if rule in sides:
+        cases, rule_said = sides[rule], WORDED[rule][1]
+        rule_missing = "No question is: choose another K, or another rewriter."
+    elif rule == LOST:
+        cases = own_words(lost_cases(everything, told_runs[0].frame, lost, lam, k), asked_questions)
         rule_said = f"{lost}: {SAID[lost]}"
         rule_missing = "No question whose evidence is known is of this class in the run above."
     else:
-        cases = choose(everything, rule, lam, k)
+        cases = choose(everything, rule, lam, k, own=asked_questions)
         rule_said, rule_missing = RULES[rule].said, RULES[rule].missing
     mo.Html(
         f"<p>{literal(rule_said[:1].upper() + rule_said[1:])}.</p>"
@@ -346,8 +463,8 @@ def _(everything, k, lam, lost, rule, told_runs):
                 "question": "question",
                 "user": "asked as",
                 "text": "text",
-                "rank_without": "rank without",
-                "rank_having": "with the prior",
+                "rank_without": rank_names[0],
+                "rank_having": rank_names[1],
                 "places": "places gained",
             },
         )
@@ -358,8 +475,8 @@ def _(everything, k, lam, lost, rule, told_runs):
 
 
 @app.cell(hide_code=True)
-def _(cases, dataset_name, everything, fitting, k, lam):
-    rows = {row["question"]: row for row in everything.at(lam, k).iter_rows(named=True)}
+def _(as_asked, cases, dataset_name, fitting, k, lam):
+    rows = {row["question"]: row for row in as_asked.at(lam, k).iter_rows(named=True)}
     listed = [one for one in dict.fromkeys([fitting.question, *cases["question"]]) if one in rows]
     labels = {f"{one} · {rows[one]['user']} · {rows[one]['text']}"[:110]: one for one in listed}
     mo.stop(not labels, mo.md("No case fits this rule here: choose another one."))
@@ -379,23 +496,27 @@ def _(case_choice):
 
 
 @app.cell(hide_code=True)
-def _(banks, case, lam, recipe, study):
+def _(banks, case, lam, recipe, study, words):
     mo.stop(case is None, mo.md("Choose a case above."))
     weighed = msgspec.structs.replace(recipe, lam=lam)
-    one = asking(banks, case, weighed, sources=study.sources(weighed))
+    worded_texts = {q.id: q.text for q in words[0].dataset.questions} if words else {}
+    one = asking(
+        banks, case, weighed, sources=study.sources(weighed), searched=worded_texts.get(case)
+    )
     return (one,)
 
 
 @app.cell(hide_code=True)
-def _(case, cases, everything, k, lam, one):
+def _(case, cases, k, lam, one, wording):
     reasons = dict(cases.select("question", "why").iter_rows())
     why = reasons.get(case, "It was asked for by name.")
     before, after = one.hits()
     moved = compare(found(before[:k]), found(after[:k]))
     counted = ", ".join(f"{n} {what}" for what, n in moved["change"].value_counts(sort=True).rows())
     mo.Html(
-        f'<p style="font-size:1.4em;font-weight:600">{literal(one.text)}</p><p>'
-        f"{literal(why)}</p>"
+        f'<p style="font-size:1.4em;font-weight:600">{literal(one.text)}</p>'
+        + (f"<p>Searched with: <b>{literal(one.query.text)}</b></p>" if wording else "")
+        + f"<p>{literal(why)}</p>"
         + listing(
             pl.DataFrame(list(facts_of(one.question).items()), schema=["what", "is"], orient="row"),
             {"what": "", "is": ""},
@@ -420,8 +541,8 @@ def _():
 
 
 @app.cell(hide_code=True)
-def _(k, one):
-    ladder_figure = ladder_of(one, k)
+def _(k, one, wording):
+    ladder_figure = ladder_of(one, k, wording)
     shown(ladder_figure)
     return (ladder_figure,)
 
@@ -439,8 +560,8 @@ def _():
 
 
 @app.cell(hide_code=True)
-def _(one):
-    split_figure = split_of(one)
+def _(one, wording):
+    split_figure = split_of(one, wording)
     mo.stop(
         split_figure is None,
         mo.md(
@@ -453,15 +574,15 @@ def _(one):
 
 
 @app.cell(hide_code=True)
-def _(k, one):
-    parts_figure = parts_of(one, min(k, 10))
+def _(k, one, wording):
+    parts_figure = parts_of(one, min(k, 10), wording)
     shown(parts_figure)
     return (parts_figure,)
 
 
 @app.cell(hide_code=True)
-def _(one):
-    movement_figure = movement_of(one, 10)
+def _(one, wording):
+    movement_figure = movement_of(one, 10, wording)
     shown(movement_figure, 900)
     return (movement_figure,)
 
@@ -581,8 +702,8 @@ def _():
 
 
 @app.cell(hide_code=True)
-def _(case, one, rival, told_rows, why):
-    card_page = card(one, why, rival.id if rival else None, said=told_rows)
+def _(case, one, rival, told_rows, why, wording):
+    card_page = card(one, why, rival.id if rival else None, said=told_rows, rewriter=wording)
     mo.download(
         card_page.encode(),
         filename=card_name(case),

@@ -8,7 +8,6 @@ with app.setup(hide_code=True):
 
     from workbench.case_answers import question_pairs
     from workbench.ceilings import ceilings
-    from workbench.cells import Study
     from workbench.curves import (
         difference,
         gap_words,
@@ -19,7 +18,7 @@ with app.setup(hide_code=True):
         table,
     )
     from workbench.datasets import store
-    from workbench.errors import UsageError
+    from workbench.errors import UsageError, WorkbenchError
     from workbench.escaped import literal
     from workbench.excerpt import listing
     from workbench.figures import layer_heatmap
@@ -30,6 +29,7 @@ with app.setup(hide_code=True):
     from workbench.notebook import empty, pressed, progress, remarked, shown
     from workbench.passport import passport_of
     from workbench.prepare import in_split
+    from workbench.rewriters import rewriter_labels
     from workbench.run_list import apart
     from workbench.runs import load_run
     from workbench.scenes.curves import (
@@ -40,6 +40,7 @@ with app.setup(hide_code=True):
         found_curves,
         level_curves,
     )
+    from workbench.scenes.words import TRAINED_BY, questions_to_ask, study_of, worded
     from workbench.usable import (
         dataset_names,
         kinds_there,
@@ -69,7 +70,7 @@ def _():
     also pulls the ranking towards the profile of the person who asks; **λ** is the weight of the
     question against that profile (1: the question alone, 0: the profile alone). Bands are 95 %
     intervals: where another sample of conversations could have put the curve. Nothing here asks a
-    language model, and nothing leaves this machine.
+    language model unless you choose a rewriter, and nothing leaves this machine.
     """)
     return
 
@@ -92,6 +93,7 @@ def _():
             "k",
             "boost",
             "category",
+            "rewriter",
         ),
     )
     workspace, view, embedder, remarks = linked.start
@@ -268,6 +270,23 @@ def _(split_choice):
 
 
 @app.cell(hide_code=True)
+def _(start, workspace):
+    wordings = rewriter_labels(workspace)
+    rewriter_choice = mo.ui.dropdown(
+        {label: name for name, label in wordings.items()},
+        value=wordings[start.rewriter],
+        label="Searched with",
+    )
+    return rewriter_choice, wordings
+
+
+@app.cell(hide_code=True)
+def _(rewriter_choice):
+    rewriter = rewriter_choice.value
+    return (rewriter,)
+
+
+@app.cell(hide_code=True)
 def _(dataset_name, embedder, memories, workspace):
     ready = opens_at_once(workspace, dataset_name, memories, embedder)
     build_button = mo.ui.run_button(label="Build these memories")
@@ -296,6 +315,17 @@ def _(
             mo.hstack([measure_choice, level_choice, category_choice], wrap=True, justify="start"),
             *([] if ready or by_model(memories) else [build_button]),
         ]
+    )
+    return
+
+
+@app.cell(hide_code=True)
+def _(rewriter_choice, wordings):
+    # Without a checkpoint there is nothing to choose from.
+    rewriter_choice if len(wordings) > 1 else empty(
+        "Searched with: the question as asked. A rewriter, which words it as what a memory would "
+        "say, is trained with:",
+        TRAINED_BY,
     )
     return
 
@@ -340,11 +370,42 @@ def _(banks, category, level, split, start):
 
 
 @app.cell(hide_code=True)
-def _(banks, category, lam, level, prior, retriever, setting, split, workspace):
+def _(banks, rewriter, split, workspace):
+    try:
+        to_ask = questions_to_ask(workspace, banks, rewriter, split)
+    except WorkbenchError as unusable:
+        mo.stop(True, empty(f"This rewriter cannot be used: {unusable}"))
+    ask_button = mo.ui.run_button(label=f"Put {to_ask:,} questions into the rewriter’s words")
+    ask_button if to_ask else None
+    return ask_button, to_ask
+
+
+@app.cell(hide_code=True)
+def _(ask_button, banks, rewriter, split, to_ask, workspace):
+    mo.stop(
+        to_ask and not pressed(ask_button),
+        mo.md("*Press the button: the rewriter is a model on this machine, some seconds a batch.*"),
+    )
+    with progress("The rewriter reads the questions") as tell_words:
+        words = worded(workspace, banks, rewriter, split, progress=tell_words)
+    not_worded = words[1]["not_rewritten"] if words else {}
+    empty(
+        f"The rewriter gave no words for {sum(not_worded.values()):,} questions, which are "
+        f"searched with as asked: {not_worded}"
+    ) if not_worded else None
+    return (words,)
+
+
+@app.cell(hide_code=True)
+def _(banks, category, lam, level, prior, retriever, setting, split, words, workspace):
     plan = plan_for(banks, level, split=split)
     with progress("Ranking every question") as tell_pair:
-        every_guided = measured(workspace, banks, setting(retriever, prior, lam), plan, tell_pair)
-        every_alone = measured(workspace, banks, setting(retriever, "none", 1.0), plan, tell_pair)
+        every_guided = measured(
+            workspace, banks, setting(retriever, prior, lam), plan, tell_pair, words
+        )
+        every_alone = measured(
+            workspace, banks, setting(retriever, "none", 1.0), plan, tell_pair, words
+        )
     guided, alone = only(every_guided, category), only(every_alone, category)
     return alone, every_alone, every_guided, guided, plan
 
@@ -421,6 +482,105 @@ def _(alone_name, gap, guided_name):
 
 
 @app.cell(hide_code=True)
+def _(rewriter, wordings):
+    beside_choice = mo.ui.dropdown(
+        {label: name for name, label in wordings.items() if name != rewriter},
+        value=next((label for name, label in wordings.items() if name != rewriter), None),
+        label="Beside it, the same questions searched with",
+    )
+    mo.vstack(
+        [
+            mo.md(r"""
+    ## In whose words?
+
+    A rewriter puts each question into words that a matching message might contain. The questions,
+    the memories, the retriever, the prior and λ are the same in both curves; only the words differ,
+    so they are compared question by question. A rewriter is fairly tested on a part of the data
+    that it was neither trained nor chosen on.
+    """),
+            beside_choice,
+        ]
+    ) if rewriter else None
+    return (beside_choice,)
+
+
+@app.cell(hide_code=True)
+def _(beside_choice):
+    beside = beside_choice.value or ""
+    return (beside,)
+
+
+@app.cell(hide_code=True)
+def _(banks, beside, rewriter, split, workspace):
+    try:
+        beside_to_ask = questions_to_ask(workspace, banks, beside, split) if rewriter else 0
+    except WorkbenchError as unusable_beside:
+        mo.stop(True, empty(f"This rewriter cannot be used: {unusable_beside}"))
+    beside_button = mo.ui.run_button(label=f"Put {beside_to_ask:,} questions into those words")
+    beside_button if beside_to_ask else None
+    return beside_button, beside_to_ask
+
+
+@app.cell(hide_code=True)
+def _(
+    banks,
+    beside,
+    beside_button,
+    beside_to_ask,
+    every_guided,
+    guided_name,
+    lam,
+    plan,
+    prior,
+    retriever,
+    rewriter,
+    setting,
+    split,
+    wordings,
+    workspace,
+):
+    mo.stop(beside_to_ask and not pressed(beside_button), mo.md("*Press the button.*"))
+    # Without a rewriter nothing may stop here: under Jupyter a stop is an error.
+    if not rewriter:
+        word_runs, word_names = (), ("", "")
+    else:
+        with progress("The questions beside them, in their words") as tell_beside:
+            other_words = worded(workspace, banks, beside, split, tell_beside)
+            every_beside = measured(
+                workspace, banks, setting(retriever, prior, lam), plan, tell_beside, other_words
+            )
+        word_runs = (every_guided, every_beside)
+        word_names = (wordings[rewriter], wordings[beside])
+    mo.md(f"Both with: {guided_name}.") if rewriter else None
+    return word_names, word_runs
+
+
+@app.cell(hide_code=True)
+def _(category, level, measure, word_names, word_runs):
+    if not word_runs:
+        words_shown = None
+    else:
+        words_figure = evidence_curves(
+            dict(zip(word_names, word_runs, strict=True)), measure, level, "words", category
+        )
+        words_shown = shown(words_figure)
+    words_shown
+    return (words_figure,)
+
+
+@app.cell(hide_code=True)
+def _(category, measure, start, word_names, word_runs):
+    if not word_runs:
+        word_pair_shown = None
+    else:
+        word_pair_shown, words_difference_figure, word_rows = pair_of(
+            word_runs, word_names, (measure, category), (start.k, start.question)
+        )
+    word_pair_shown
+    return word_rows, words_difference_figure
+
+
+@app.cell(hide_code=True)
 def _():
     mo.md(r"""
     ## Which retriever, which prior?
@@ -435,7 +595,7 @@ def _():
 
 
 @app.cell(hide_code=True)
-def _(banks, lam, plan, prior, retriever, retriever_names, setting, workspace):
+def _(banks, lam, plan, prior, retriever, retriever_names, setting, words, workspace):
     by_retriever = {name: setting(which, prior, lam) for name, which in retriever_names.items()}
     by_prior = {
         "none (query only)": setting(retriever, "none", 1.0),
@@ -445,7 +605,7 @@ def _(banks, lam, plan, prior, retriever, retriever_names, setting, workspace):
         },
     }
     every_recipe = [*by_retriever.values(), *by_prior.values()]
-    to_measure = missing(workspace, banks, every_recipe, plan)
+    to_measure = missing(workspace, banks, every_recipe, plan, words)
     at_once = not to_measure or len(banks.dataset.questions) <= SMALL
     compare_button = mo.ui.run_button(label=f"Compare ({to_measure} settings to measure)")
     None if at_once else compare_button
@@ -453,18 +613,18 @@ def _(banks, lam, plan, prior, retriever, retriever_names, setting, workspace):
 
 
 @app.cell(hide_code=True)
-def _(at_once, banks, by_prior, by_retriever, compare_button, plan, workspace):
+def _(at_once, banks, by_prior, by_retriever, compare_button, plan, words, workspace):
     mo.stop(
         not (at_once or pressed(compare_button)),
         mo.md("Press *Compare*: every setting ranks every question, some seconds each, once."),
     )
     with progress("Ranking every question under every setting") as tell_every:
         retriever_runs = {
-            name: measured(workspace, banks, one, plan, tell_every)
+            name: measured(workspace, banks, one, plan, tell_every, words)
             for name, one in by_retriever.items()
         }
         prior_runs = {
-            name: measured(workspace, banks, one, plan, tell_every)
+            name: measured(workspace, banks, one, plan, tell_every, words)
             for name, one in by_prior.items()
         }
     return prior_runs, retriever_runs
@@ -549,7 +709,7 @@ def _(category, guided, level):
 
 
 @app.cell(hide_code=True)
-def _(banks, category, lam, measure, prior, retriever, setting, split, workspace):
+def _(banks, category, lam, measure, prior, retriever, setting, split, words, workspace):
     with progress("Ranking by turn and by session") as tell_level:
         level_runs = {
             f"K {name}": measured(
@@ -558,6 +718,7 @@ def _(banks, category, lam, measure, prior, retriever, setting, split, workspace
                 setting(retriever, prior, lam),
                 plan_for(banks, one, split=split),
                 tell_level,
+                words,
             )
             for one, name in (("turn", "memories, by turn"), ("session", "sessions, by session"))
         }
@@ -601,6 +762,7 @@ def _(
     retriever,
     setting,
     split,
+    words,
     workspace,
 ):
     audit_runs = {"original evidence": every_guided}
@@ -612,6 +774,7 @@ def _(
                 setting(retriever, prior, lam),
                 plan_for(banks, level, "audited", split),
                 tell_audit,
+                words,
             )
     limits = ceilings(banks, plan)
     audit_figure = evidence_curves(audit_runs, "recall", level, limits=limits)
@@ -663,14 +826,14 @@ def _(banks):
 
 
 @app.cell(hide_code=True)
-def _(banks, lam, layers_at_once, layers_button, prior, setting, split, workspace):
+def _(banks, lam, layers_at_once, layers_button, prior, setting, split, words, workspace):
     mo.stop(
         not (layers_at_once or pressed(layers_button)),
         mo.md("Press *Measure the layers*: a few seconds."),
     )
     try:
         with progress("Ranking both layers") as tell_layers:
-            layers_study = Study(workspace, banks, split=split, progress=tell_layers)
+            layers_study = study_of(workspace, banks, words, split, tell_layers)
             layers_report = layer_sweep(layers_study, setting("ppro", prior, lam))
     except UsageError as only_sessions:
         layers_shown = mo.Html(f"<p>{literal(str(only_sessions))} by turn</p>")

@@ -9,11 +9,10 @@ with app.setup(hide_code=True):
 
     from workbench.alpha_landscape import table_of
     from workbench.alpha_report import choice_words
-    from workbench.cells import Study
     from workbench.curves import latest, plan_for
     from workbench.datasets import store
     from workbench.effects import GRID, flipped, ranked
-    from workbench.errors import UsageError
+    from workbench.errors import UsageError, WorkbenchError
     from workbench.escaped import literal
     from workbench.excerpt import listing
     from workbench.grids import control_sweep
@@ -30,6 +29,8 @@ with app.setup(hide_code=True):
         remarked,
         shown,
     )
+    from workbench.report import findings
+    from workbench.rewriters import rewriter_labels
     from workbench.run_list import apart
     from workbench.runs import load_run
     from workbench.scenes.sweeps import (
@@ -43,6 +44,7 @@ with app.setup(hide_code=True):
         surface_of,
         training_of,
     )
+    from workbench.scenes.words import TRAINED_BY, questions_to_ask, study_of, worded
     from workbench.sweep import lambda_sweep
     from workbench.usable import (
         dataset_names,
@@ -52,6 +54,24 @@ with app.setup(hide_code=True):
         usable_in,
     )
 
+    # What is told of a training besides its curves: tables of its report, and their headings.
+    TRAINED = {
+        "checkpoints": {
+            "chosen_by": "chosen by",
+            "step": "at step",
+            "rewriter": "its name for --rewriter",
+        },
+        "validations": {
+            "step": "step",
+            "recall": "recall",
+            "recall_lo": "from",
+            "recall_hi": "to (95 %)",
+            "f1": "F1",
+            "f1_lo": "from ",
+            "f1_hi": "to (95 %) ",
+            "not_answered": "not answered",
+        },
+    }
     # With more questions than this, whatever takes many rankings waits for its button.
     SMALL = 300
 
@@ -70,8 +90,8 @@ def _():
     A best λ below 1 is not yet a success. It may be chance (so there are intervals and tests), and
     it may have nothing to do with the person: if somebody else’s profile, or a random direction,
     helps as much, it is not personalisation (so there are controls). At the end stands **α**, the
-    balance of two rewards in training. Nothing here asks a language model, and nothing leaves this
-    machine.
+    balance of two rewards in training. Nothing here asks a language model
+    unless you choose a rewriter, and nothing leaves this machine.
     """)
     return
 
@@ -91,6 +111,7 @@ def _():
             "lam",
             "k",
             "boost",
+            "rewriter",
         ),
     )
     workspace, view, embedder, remarks = linked.start
@@ -192,6 +213,23 @@ def _(split_choice):
 
 
 @app.cell(hide_code=True)
+def _(start, workspace):
+    wordings = rewriter_labels(workspace)
+    rewriter_choice = mo.ui.dropdown(
+        {label: name for name, label in wordings.items()},
+        value=wordings[start.rewriter],
+        label="Searched with",
+    )
+    return rewriter_choice, wordings
+
+
+@app.cell(hide_code=True)
+def _(rewriter_choice):
+    rewriter = rewriter_choice.value
+    return (rewriter,)
+
+
+@app.cell(hide_code=True)
 def _(dataset_name, embedder, memories, workspace):
     ready = opens_at_once(workspace, dataset_name, memories, embedder)
     build_button = mo.ui.run_button(label="Build these memories")
@@ -220,7 +258,18 @@ def _(
 
 
 @app.cell(hide_code=True)
-def _(build_button, dataset_name, memories, ready, split, view, workspace):
+def _(rewriter_choice, wordings):
+    # Without a checkpoint there is nothing to choose from.
+    rewriter_choice if len(wordings) > 1 else empty(
+        "Searched with: the question as asked. A rewriter, which words it as what a memory would "
+        "say, is trained with:",
+        TRAINED_BY,
+    )
+    return
+
+
+@app.cell(hide_code=True)
+def _(build_button, dataset_name, memories, ready, view, workspace):
     mo.stop(
         not ready and (by_model(memories) or not pressed(build_button)),
         empty(
@@ -231,7 +280,39 @@ def _(build_button, dataset_name, memories, ready, split, view, workspace):
     )
     with progress("Building the memories") as tell_build:
         banks = open_banks(workspace, dataset_name, memories, view.embedder, tell_build)
-    study = Study(workspace, banks, split=split)
+    return (banks,)
+
+
+@app.cell(hide_code=True)
+def _(banks, rewriter, split, workspace):
+    try:
+        to_ask = questions_to_ask(workspace, banks, rewriter, split)
+    except WorkbenchError as unusable:
+        mo.stop(True, empty(f"This rewriter cannot be used: {unusable}"))
+    ask_button = mo.ui.run_button(label=f"Put {to_ask:,} questions into the rewriter’s words")
+    ask_button if to_ask else None
+    return ask_button, to_ask
+
+
+@app.cell(hide_code=True)
+def _(ask_button, banks, rewriter, split, to_ask, workspace):
+    mo.stop(
+        to_ask and not pressed(ask_button),
+        mo.md("*Press the button: the rewriter is a model on this machine, some seconds a batch.*"),
+    )
+    with progress("The rewriter reads the questions") as tell_words:
+        words = worded(workspace, banks, rewriter, split, progress=tell_words)
+    not_worded = words[1]["not_rewritten"] if words else {}
+    empty(
+        f"The rewriter gave no words for {sum(not_worded.values()):,} questions, which are "
+        f"searched with as asked: {not_worded}"
+    ) if not_worded else None
+    return (words,)
+
+
+@app.cell(hide_code=True)
+def _(banks, split, words, workspace):
+    study = study_of(workspace, banks, words, split)
     try:
         small = len(study.questions) <= SMALL
     except UsageError as none_measurable:
@@ -242,7 +323,7 @@ def _(build_button, dataset_name, memories, ready, split, view, workspace):
                 "workbench data get locomo",
             ),
         )
-    return banks, small, study
+    return small, study
 
 
 @app.cell(hide_code=True)
@@ -368,9 +449,9 @@ def _():
 
 
 @app.cell(hide_code=True)
-def _(here, k, lam, ranking, sweep_run):
+def _(here, k, lam, ranking, rewriter, sweep_run):
     flips = flipped(here)
-    flips_figure = flips_at(ranking, sweep_run, lam, k)
+    flips_figure = flips_at(ranking, sweep_run, lam, k, rewriter)
     shown(flips_figure)
     return flips, flips_figure
 
@@ -467,8 +548,8 @@ def _(k, report):
 
 
 @app.cell(hide_code=True)
-def _(k, ranking, sweep_run):
-    effect_figure = shares_by_lam(ranking, sweep_run, k)
+def _(k, ranking, rewriter, sweep_run):
+    effect_figure = shares_by_lam(ranking, sweep_run, k, rewriter)
     shown(effect_figure)
     return (effect_figure,)
 
@@ -514,12 +595,12 @@ def _(controls_button, k, lam, recipe, report, small, study):
 
 
 @app.cell(hide_code=True)
-def _(control_frame, control_report, k, workspace):
+def _(control_frame, control_report, k, rewriter, workspace):
     if control_report is None:
         control_lines_shown = None
     else:
         control_lines_figure = control_curves(
-            control_frame, load_run(workspace, control_report["run"]), k
+            control_frame, load_run(workspace, control_report["run"]), k, rewriter
         )
         control_lines_shown = shown(control_lines_figure)
     control_lines_shown
@@ -540,8 +621,7 @@ def _(control_report, k, workspace):
 @app.cell(hide_code=True)
 def _(dataset_name, workspace):
     landscape_run = latest(workspace, "sweep-alpha", dataset_name)
-    training_run = latest(workspace, "train", dataset_name)
-    return landscape_run, training_run
+    return (landscape_run,)
 
 
 @app.cell(hide_code=True)
@@ -552,7 +632,8 @@ def _():
     The paper trains a model that rewrites questions. It is paid twice: for evidence found
     (retrieval) and for answers that match the reference. **R = α · answer + (1 − α) · retrieval**,
     both on one scale; the paper reports its best at **α = 0.2**, a reference. The landscape shows
-    what each α would prefer among the same rewrites, without training.
+    what each α would prefer among the same rewrites, without training: it is **chosen by gold**,
+    a ceiling, and its best α is not a tuned one.
     """)
     return
 
@@ -615,18 +696,67 @@ def _(alpha, landscape_run, workspace):
 
 
 @app.cell(hide_code=True)
-def _(dataset_name, training_run, workspace):
-    if training_run is None:
+def _():
+    mo.md(r"""
+    ## How training went
+
+    One training’s rewards and validations, step by step, and the checkpoints that it kept: each can
+    be chosen above, under *Searched with*. They were chosen on the very questions of the
+    validation, so its figures flatter; a fair test searches questions of another part.
+    """)
+    return
+
+
+@app.cell(hide_code=True)
+def _(dataset_name, workspace):
+    trainings = named_runs(workspace, ("train",), dataset_name)
+    training_choice = mo.ui.dropdown(
+        trainings, value=next(iter(trainings), None), label="Training", full_width=True
+    )
+    training_choice if len(trainings) > 1 else None
+    return (training_choice,)
+
+
+@app.cell(hide_code=True)
+def _(training_choice):
+    training = training_choice.value
+    return (training,)
+
+
+@app.cell(hide_code=True)
+def _(dataset_name, training, workspace):
+    if not training:
         training_shown = empty(
             "Not made yet. The curves of a training stand here; a small model learns on a "
             "processor in minutes:",
             f"workbench train {dataset_name} --preset cpu --model FOLDER",
         )
     else:
-        training_figure = training_of(workspace, training_run)
+        training_figure = training_of(workspace, load_run(workspace, training))
         training_shown = shown(training_figure)
     training_shown
     return (training_figure,)
+
+
+@app.cell(hide_code=True)
+def _(training, workspace):
+    if not training:
+        training_told = None
+    else:
+        trained = findings(workspace, training)
+        tables = {one.name: one for one in trained.tables}
+        training_told = mo.Html(
+            "<ul>"
+            + "".join(f"<li>{literal(line)}</li>" for line in trained.lead)
+            + "</ul>"
+            + "".join(
+                f'<p style="margin-top:1em"><b>{literal(tables[name].title)}</b></p>'
+                + listing(tables[name].frame, headings, most=40)
+                for name, headings in TRAINED.items()
+            )
+        )
+    training_told
+    return (tables,)
 
 
 @app.cell(hide_code=True)

@@ -66,6 +66,43 @@ def workbench(workspace: Path, *arguments: str, **given: str) -> Outcome:
     return ended(started(workspace, *arguments, **given))
 
 
+# A process that has the libraries, and forks a command for each line that it is given.
+FORKING = """
+import json, os, sys
+import workbench.library, workbench.recall
+from workbench.cli import run
+folder, lines = json.load(sys.stdin)
+codes = []
+for number, arguments in enumerate(lines):
+    child = os.fork()
+    if child == 0:
+        for stream, name in ((1, "out"), (2, "err")):
+            os.dup2(os.open(f"{folder}/{number}.{name}", os.O_CREAT | os.O_WRONLY), stream)
+        sys.argv[1:] = arguments
+        run()
+    codes.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+print(json.dumps(codes))
+"""
+
+
+def forked(workspace: Path, lines: list[list[str]], folder: Path) -> list[Outcome]:
+    """Many commands, a process each, that don't import everything anew; streams in `folder`."""
+    done = subprocess.run(
+        [sys.executable, "-c", FORKING],
+        env=environment(WORKBENCH_HOME=str(workspace)),
+        cwd=workspace.parent,
+        input=json.dumps([str(folder), lines]).encode(),
+        capture_output=True,
+        check=True,
+    )
+
+    def read(number: int, name: str) -> str:
+        return (folder / f"{number}.{name}").read_text(encoding="utf-8")
+
+    codes = json.loads(done.stdout)
+    return [Outcome(code, read(n, "out"), read(n, "err")) for n, code in enumerate(codes)]
+
+
 def report(workspace: Path, *arguments: str) -> Any:
     """The JSON document of a command that must succeed."""
     outcome = workbench(workspace, *arguments, "--json")

@@ -45,6 +45,7 @@ ORDER = [
     ),
     *("reply_cache", "endpoint", "endpoint_reply", "openai_client", "scripted_file"),
     *(
+        "output_layer",
         "prompt_batch",
         "prompt_blocks",
         "local_model",

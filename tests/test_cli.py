@@ -6,14 +6,13 @@ import json
 import re
 import shutil
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
-from shell import Outcome, bytes_under, ended, report, started, workbench, write_rows
+from shell import Outcome, bytes_under, ended, forked, report, started, workbench, write_rows
 from workbench.cli import app
 
 TEA = "which tea do I drink"
@@ -115,16 +114,12 @@ FAILURES = [
 
 
 @pytest.fixture(scope="module")
-def failed(house: Path) -> dict[str, Outcome]:
-    """How each command of `FAILURES` ended; two at a time, since there are many."""
-
-    def run(line: str) -> Outcome:
-        arguments = [word.format(**places(house)) for word in line.split()]
-        return workbench(house, *arguments, "--json")
-
+def failed(house: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Outcome]:
+    """How each command of `FAILURES` ended."""
     lines = [line for line, *_ in FAILURES]
-    with ThreadPoolExecutor(2) as pool:
-        return dict(zip(lines, pool.map(run, lines), strict=True))
+    split = [[word.format(**places(house)) for word in line.split()] + ["--json"] for line in lines]
+    ended_so = forked(house, split, tmp_path_factory.mktemp("streams"))
+    return dict(zip(lines, ended_so, strict=True))
 
 
 def places(house: Path) -> dict[str, str]:

@@ -34,6 +34,12 @@ def test_every_figure_shows_the_case_with_the_largest_gain(held: dict[str, Any])
     assert held["one"].text in held["card_page"]
 
 
+def test_without_a_checkpoint_no_rewriter_is_offered(held: dict[str, Any]) -> None:
+    assert list(held["wordings"]) == [""] and held["words"] is None and held["sides"] == {}
+    assert "searched with" not in held["card_page"].casefold()
+    assert {one.layout.meta["passport"]["rewriter"] for one in drawn(held).values()} == {""}
+
+
 def test_rule_case_and_controls_can_be_given(home: Path) -> None:
     given = ran(PATH, home, rule="temporal", case="c1/19", lam=0.5, retriever="dense", k=3)
     assert given["one"].recipe.lam == 0.5 and given["one"].recipe.retriever == "dense"

@@ -17,6 +17,7 @@ import polars as pl
 
 from workbench.ask import Asking, told
 from workbench.case_tables import ladder_table, said_table, split_table
+from workbench.case_words import searched_with
 from workbench.errors import UsageError
 from workbench.escaped import literal
 from workbench.excerpt import excerpt
@@ -39,24 +40,24 @@ def card(
     rival: str | None = None,
     top: int = 5,
     said: pl.DataFrame | None = None,
+    rewriter: str = "",
 ) -> str:
     """The card of a dataset's question: who asks it, `why` it was chosen, the first `top` memories
     without and with the prior and what their scores are made of, where its evidence stands as
     components are added and which part moves it, its evidence in the dialogue, the memory `rival`
     (an id) that is mistaken for it if there is one, what runs `said` (`case_answers.told_of`), and
-    where all this comes from.
+    where all this comes from; `rewriter`, for people, is who worded what was searched with.
 
     Raises UsageError for free text, which has no evidence to speak of.
     """
     if one.question is None:
         raise UsageError("a case is a question of the dataset: free text has no evidence")
-    asked, gold, title = told(one), set(one.question.gold.evidence), literal(one.text, 300)
+    asked, title = told(one) | searched_with(one) | {"rewriter": rewriter}, literal(one.text, 300)
+    gold = set(one.question.gold.evidence)
     return "\n".join(
         [
             *_head(title),
-            f"<h1>{title}</h1>",
-            f"<p>{literal(why)}</p>",
-            *_pairs(facts_of(one.question)),
+            *_lead(one, title, why),
             "<h2>What is found first</h2>",
             *_rankings(asked, gold, top),
             "<h2>Components added one at a time</h2>",
@@ -73,6 +74,15 @@ def card(
             "",
         ]
     )
+
+
+def _lead(one: Asking, title: str, why: str) -> Iterator[str]:
+    """The question, why it was chosen, what was searched with, and what is known of it."""
+    yield f"<h1>{title}</h1>"
+    yield f"<p>{literal(why)}</p>"
+    yield from (f"<p>Searched with: {literal(said)}</p>" for said in searched_with(one).values())
+    if one.question is not None:
+        yield from _pairs(facts_of(one.question))
 
 
 def _head(title: str) -> Iterator[str]:

@@ -7,12 +7,13 @@ rankings of one question against each other; what a ranking is made of is in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
+from workbench.case_words import own_words
 from workbench.effects import DEPTH, Ranked
 from workbench.question_form import form_of
 from workbench.schema import Question
@@ -36,15 +37,24 @@ class Rule(NamedTuple):
     pick: Callable[[Ranked, pl.DataFrame], pl.DataFrame]
 
 
-def choose(found: Ranked, rule: str, lam: float, k: int, n: int = 10) -> pl.DataFrame:
+def choose(
+    found: Ranked,
+    rule: str,
+    lam: float,
+    k: int,
+    n: int = 10,
+    own: Sequence[Question] = (),
+) -> pl.DataFrame:
     """The `n` best cases of a rule of `RULES`, best first.
 
     The columns of `effects.Ranked.at`, `places` (how many the first piece of evidence gains with
     the prior; a rank beyond 200 counts as 201), `why` in a sentence, and `rival`, the id of the
     memory that is mistaken for the evidence (temporal cases, else null). Fewer rows, or none,
-    where there are no more such questions. Raises KeyError for an unknown rule.
+    where there are no more such questions. Where `found` is in a rewriter's words, `own` are the
+    dataset's questions: `text` is theirs, and `searched` what was searched with. Raises KeyError
+    for an unknown rule.
     """
-    frame = found.at(lam, k)
+    frame = own_words(found.at(lam, k), own) if own else found.at(lam, k)
     ranks = [pl.col(name).fill_null(DEPTH + 1) for name in ("rank_without", "rank_having")]
     frame = frame.with_columns(places=ranks[0] - ranks[1])
     return RULES[rule].pick(found, frame).head(n)
@@ -88,7 +98,9 @@ def _temporal(found: Ranked, frame: pl.DataFrame) -> pl.DataFrame:
     """Questions about a time whose evidence stands behind a memory of another session that
     resembles it; those first where question, evidence and that memory are nearest to each other
     (by the smallest of their cosines, which is that of question and evidence)."""
-    asked = [q for q in found.study.questions if form_of(q.text).kind in OF_TIME]
+    # What a question asks for is in its own words: a rewriter's are no question.
+    texts = dict(frame.select("question", "text").iter_rows())
+    asked = [q for q in found.study.questions if form_of(texts[q.id]).kind in OF_TIME]
     vectors = found.study.banks.queries(question.text for question in asked)
     rivals = {
         question.id: rival

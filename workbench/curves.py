@@ -55,6 +55,8 @@ ALPHA = 0.05
 MEASURES = {"recall": "share found", "any": "any found", "all": "all found"}
 
 Progress = Callable[[str, int, int], None]
+# Banks whose questions are in a rewriter's words, and what is reported of that (`rewritten`).
+Worded = tuple[BankSet, dict[str, Any]] | None
 
 
 class Gap(NamedTuple):
@@ -84,25 +86,36 @@ def measured(
     recipe: Recipe,
     plan: Plan = PLAN,
     progress: Progress | None = None,
+    words: Worded = None,
 ) -> Run:
     """The run of a recipe under a plan: the workspace's, or measured now and kept there.
 
-    The recipe's own K is the plan's largest. Raises what `recall.measure` raises.
+    The recipe's own K is the plan's largest. `words` are what is searched with instead of the
+    questions' own; such a run can be compared with one of the same questions as they were asked.
+    Raises what `recall.measure` raises.
     """
     recipe = _plainest(recipe, max(plan.ks, default=1))
-    found = kept(workspace, _run_of(banks, recipe, plan))
+    asked, told = words or (banks, None)
+    found = kept(workspace, _run_of(banks, recipe, plan, told))
     if found is None:
         sources = sources_for(workspace, banks, recipe, progress)
-        outcome = measure(banks, recipe, plan, sources, progress)
+        outcome = measure(asked, recipe, plan, sources, progress)
+        outcome.report.update({"rewriter": told} if told else {})
         found = load_run(workspace, save_recall(workspace, banks, outcome))
     return found
 
 
-def missing(workspace: Workspace, banks: BankSet, recipes: Iterable[Recipe], plan: Plan) -> int:
+def missing(
+    workspace: Workspace,
+    banks: BankSet,
+    recipes: Iterable[Recipe],
+    plan: Plan,
+    words: Worded = None,
+) -> int:
     """How many of some recipes `measured` would have to measure."""
     known = workspace.manifests("runs")
-    most = max(plan.ks, default=1)
-    wanted = {_run_of(banks, _plainest(recipe, most), plan) for recipe in recipes}
+    most, told = max(plan.ks, default=1), words[1] if words else None
+    wanted = {_run_of(banks, _plainest(recipe, most), plan, told) for recipe in recipes}
     return len(wanted - known.keys())
 
 
@@ -130,14 +143,15 @@ def table(workspace: Workspace, run: str, name: str) -> pl.DataFrame:
 
 def passport_of_runs(runs: Iterable[Run]) -> Passport:
     """The passport of a figure that shows several runs of the same questions: ids joined by "+",
-    one digest of all recipes; counts are the first run's."""
+    one digest of all recipes, and every rewriter; counts are the first run's."""
     every = list(runs)
-    whole = passport_of(every[0])
+    passports = [passport_of(run) for run in every]
     if len(every) == 1:
-        return whole
+        return passports[0]
     recipes = digest_of([run.manifest["identity"].get("recipe") for run in every])
     ids = "+".join(run.id for run in every)
-    return msgspec.structs.replace(whole, run=ids, recipe=recipes)
+    rewriters = "+".join(dict.fromkeys(filter(None, (one.rewriter for one in passports))))
+    return msgspec.structs.replace(passports[0], run=ids, recipe=recipes, rewriter=rewriters)
 
 
 def only(run: Run, category: str) -> Run:
@@ -216,13 +230,16 @@ def _plainest(recipe: Recipe, k: int) -> Recipe:
     return msgspec.structs.replace(recipe, k=k)
 
 
-def _run_of(banks: BankSet, recipe: Recipe, plan: Plan) -> str:
+def _run_of(
+    banks: BankSet, recipe: Recipe, plan: Plan, rewriter: dict[str, Any] | None = None
+) -> str:
     """The id of the run that `save_recall` makes of this."""
     identity: dict[str, Any] = {
         "dataset": banks.dataset.name,
         **msgspec.to_builtins(plan),
         "banks": banks.id,
         "recipe": msgspec.to_builtins(effective(banks, recipe)[0]),
+        **({"rewriter": rewriter} if rewriter else {}),
         "content": digest_of(banks.dataset.questions),
         "code": code_digest(),
     }

@@ -20,6 +20,7 @@ from workbench.embedders import SentenceEmbedder, open_embedder
 from workbench.errors import WorkbenchError
 from workbench.escaped import literal
 from workbench.library import Progress
+from workbench.rewriters import rewriter_labels
 from workbench.theme import CAPTION, in_mode
 from workbench.usable import dataset_names, embedders_held, usable
 from workbench.view import View, read_view, view_of
@@ -109,7 +110,7 @@ def started(*own: str, reads: Iterable[str] = FIELDS) -> Start:
     workspace, asked, remarks = opened(*own, reads=reads)
     named = _commanded().get("embedder")
     held = [named] if named else embedders_held(workspace)
-    view, said = usable(asked, dataset_names(workspace), held)
+    view, said = usable(asked, dataset_names(workspace), held, rewriter_labels(workspace))
     remarks += said
     try:
         return Start(workspace, view, open_embedder(view.embedder), remarks)

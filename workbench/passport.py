@@ -29,7 +29,8 @@ class Passport(Record, frozen=True, kw_only=True, omit_defaults=False):
     `run` is the run's id, `data` the digest of the data (or answers) behind it, `recipe` that of
     all its settings, `code` the workbench's version. `n` questions were scored, in `clusters`
     conversations or users; `excluded` says how many were not, by reason.
-    `level` and `basis` are those of the intervals, `against` is the run compared with.
+    `level` and `basis` are those of the intervals, `against` is the run compared with. `rewriter`
+    says whose words were searched with, where not the questions' own.
     """
 
     run: str
@@ -45,6 +46,7 @@ class Passport(Record, frozen=True, kw_only=True, omit_defaults=False):
     level: float = LEVEL
     basis: Over = "conversations"
     against: str = ""
+    rewriter: str = ""
 
     @property
     def counts(self) -> str:
@@ -66,9 +68,10 @@ class Passport(Record, frozen=True, kw_only=True, omit_defaults=False):
     def origin(self) -> str:
         """The rest of it in one line."""
         other = f" against {self.against[:SHOWN]}" if self.against else ""
+        words = f" · in the words of {self.rewriter}" if self.rewriter else ""
         return (
             f"Data {self.dataset} {self.data[:SHOWN]} · recipe {self.recipe[:SHOWN]} · "
-            f"code {self.code} · seed {self.seed} · run {self.run[:SHOWN]}{other}"
+            f"code {self.code} · seed {self.seed} · run {self.run[:SHOWN]}{other}{words}"
         )
 
 
@@ -103,6 +106,7 @@ def passport_of(run: Run, against: Run | None = None) -> Passport:
         level=level if isinstance(level, float) else LEVEL,
         basis=_basis(frame),
         against=against.id if against else "",
+        rewriter=_rewriters(run, against),
     )
 
 
@@ -114,18 +118,34 @@ def _basis(frame: pl.DataFrame) -> Basis:
     return mean_interval(first["value"].to_numpy(), first["scope"].to_list()).basis
 
 
+def _rewriters(*runs: Run | None) -> str:
+    """Whose words some runs were searched with: "trained tiny 0ddba11500", no path of a machine."""
+    told = (run.manifest["identity"].get("rewriter") for run in runs if run is not None)
+    return "+".join(dict.fromkeys(_named(one) for one in told if isinstance(one, Mapping)))
+
+
+def _named(rewriter: Mapping[str, Any]) -> str:
+    """A rewriter by its name, its model's, and the digest of its weights, as far as it has them."""
+    own, asked = rewriter.get("identity"), rewriter.get("llm")
+    model = next((one for one in (own, asked) if isinstance(one, Mapping)), {})
+    said = [str(model.get("model", "")), str(model.get("weights", ""))[:SHOWN]]
+    return " ".join(filter(None, [str(rewriter.get("name", "")), *said]))
+
+
 def passport_of_question(asked: Mapping[str, Any], dataset: str) -> Passport:
     """The passport of one question's two rankings, as `workbench ask --json` prints them."""
+    searched = [asked["searched_with"]] if "searched_with" in asked else []
     return Passport(
         run="none kept",
         kind="ask",
         dataset=dataset,
         data=str(asked["banks"]),
-        recipe=digest_of(asked["recipe"]),
+        recipe=digest_of([asked["recipe"], *searched] if searched else asked["recipe"]),
         code=__version__,
         seed=int(asked["recipe"]["seed"]),
         n=1,
         clusters=0,
+        rewriter=str(asked.get("rewriter", "")),
     )
 
 

@@ -65,8 +65,11 @@ class ReplyCache:
             return
         there = f"file:{self.path}?mode=ro&immutable=1" if self.path.exists() else ":memory:"
         self._database = sqlite3.connect(there, uri=True, check_same_thread=False)
-        if not self.path.exists():
-            self._database.execute(SCHEMA)
+        with self._usable():
+            # A writer may hold all that there is, the table itself, in its log beside the file.
+            if not self._database.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
+                self._database = sqlite3.connect(":memory:", check_same_thread=False)
+                self._database.execute(SCHEMA)
 
     def read(self, keys: Sequence[str]) -> dict[str, Reply]:
         """The replies that are there, by key; none that is damaged."""

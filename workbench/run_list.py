@@ -24,6 +24,8 @@ KINDS = {
     "sweep-ablation": "ablations",
     "sweep-controls": "control priors",
     "sweep-alpha": "α landscape",
+    "sweep-alpha-train": "α, a training each",
+    "train": "training",
     "reward-evaluate": "reward model",
 }
 # Named in every line; the others only where they are not at their default.
@@ -57,6 +59,10 @@ def settings(manifest: Mapping[str, Any]) -> str:
     if manifest["kind"] == "judge":
         judge = identity["judge"]["model"]
         said += [str(manifest.get("source", "")), f"judged by {judge.get('model', 'unknown')}"]
+    if manifest["kind"] == "train" and identity.get("alpha") is not None:
+        said.append(f"α = {identity['alpha']:g}")
+        said += ["warm start"] if identity.get("warm") else []
+        said += ["with the question"] if identity.get("with_question") else []
     if manifest["kind"] == "reward-evaluate":
         features = identity["plan"]["features"]
         said.append(", ".join(features) if features else "all features")

@@ -81,13 +81,16 @@ def people_of(dataset: Dataset) -> list[tuple[str, str]]:
 
 
 def usable(
-    view: View, datasets: Iterable[str], embedders: Iterable[str] = ()
+    view: View,
+    datasets: Iterable[str],
+    embedders: Iterable[str] = (),
+    rewriters: Iterable[str] = (),
 ) -> tuple[View, list[str]]:
     """The view with a default in place of each name that nothing here has, and remarks on them.
 
     `embedders` are usable besides those that have a name: of the workspace's own banks, never
     whatever a link says. A link would else make this machine fetch somebody's model, or open a
-    folder of its own.
+    folder of its own. So with `rewriters`, all that are usable besides the question as asked.
     """
     known = {
         "dataset": list(datasets),
@@ -109,6 +112,9 @@ def usable(
     if not _has_a_name(view.embedder) and view.embedder not in embedders:
         changes["embedder"] = View().embedder
         remarks.append(unknown("embedder", view.embedder, changes["embedder"]))
+    if view.rewriter and view.rewriter not in rewriters:
+        changes["rewriter"] = View().rewriter
+        remarks.append(unknown("rewriter", view.rewriter, "the question as asked"))
     return (view.but(**changes) if changes else view), remarks
 
 

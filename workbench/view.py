@@ -30,7 +30,9 @@ class View(Record, frozen=True, kw_only=True):
     `effect` (helped, hurt, unchanged, missed) filter the questions, and so does `lost`, a class of
     error of the run's (`workbench.attribution`). `turn` is a turn of the dialogue that is open,
     `section` a part of a page, `answerer` answers from the rankings ("" for nobody, "llm" for a
-    language model). `collection` is a collection of judgments, `participant` whose of them.
+    language model). `rewriter` words what is searched with, by a name of
+    `workbench.rewriters.rewriter_labels` ("" for the question as asked). `collection` is a
+    collection of judgments, `participant` whose of them.
     """
 
     page: str = ""
@@ -52,6 +54,7 @@ class View(Record, frozen=True, kw_only=True):
     turn: str = ""
     section: str = ""
     answerer: str = ""
+    rewriter: str = ""
     run: str = ""
     against: str = ""
     judgments: str = ""

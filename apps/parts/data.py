@@ -7,7 +7,7 @@ import re
 import polars as pl
 import streamlit as st
 
-from parts import state
+from parts import given, state
 from workbench import effects, library
 from workbench.ask import find_question
 from workbench.cells import Study
@@ -17,6 +17,7 @@ from workbench.embedders import SentenceEmbedder, open_embedder
 from workbench.library import BankSet, open_banks
 from workbench.metrics import exclusion
 from workbench.prepare import sources_for
+from workbench.rewriters import rewriter_labels
 from workbench.schema import Recipe
 from workbench.usable import dataset_names, embedders_held, kinds_there, usable, usable_in
 from workbench.view import View
@@ -32,6 +33,8 @@ __all__ = [
     "measurable",
     "mend",
     "ready",
+    "rewriter_made",
+    "rewriters",
     "sources",
     "study",
     "version",
@@ -56,7 +59,7 @@ def workspace() -> Workspace:
 def mend() -> None:
     """Replace what the session's view names and nothing here has, with a word on each."""
     home = workspace()
-    view, said = usable(state.current(), dataset_names(home), embedders_held(home))
+    view, said = usable(state.current(), dataset_names(home), embedders_held(home), rewriters())
     known = dataset(view.dataset)
     view, more = usable_in(view, known)
     asked = view.question.strip()
@@ -102,6 +105,20 @@ def banks(view: View) -> BankSet:
 def sources(view: View) -> dict[str, BankSet]:
     """The further banks that the view's prior needs."""
     return _sources(*_key(view), view.prior)
+
+
+def rewriters() -> dict[str, str]:
+    """Who can word what is searched with: `rewriter_labels`, and the model of `--llm`."""
+    labels = rewriter_labels(workspace())
+    if given.has_llm():
+        labels["prompted"] = "prompted: the language model that the explorer was started with"
+    return labels
+
+
+def rewriter_made(name: str) -> float:
+    """When a checkpoint of the workspace was made; 0 for what is none."""
+    manifest = workspace().manifests("rewriters").get(name.partition(":")[2], {})
+    return float(manifest.get("made", 0))
 
 
 def effects_of(view: View) -> pl.DataFrame:

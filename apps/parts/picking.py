@@ -11,7 +11,7 @@ from workbench.datasets.store import SAMPLE
 from workbench.library import build_command, by_model
 from workbench.usable import dataset_names, people_of
 
-__all__ = ["choose_dataset", "choose_user", "unbuilt"]
+__all__ = ["OF_A_DATASET", "choose_dataset", "choose_user", "unbuilt"]
 
 EVERYBODY = ("", "")
 # What belongs to one data set and means nothing in another.

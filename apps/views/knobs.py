@@ -1,10 +1,11 @@
-"""The knobs of a ranking: λ, K, prior, retriever, boost, and what is searched."""
+"""The knobs of a ranking: λ, K, prior, retriever, boost, what is searched, and with what."""
 
 from __future__ import annotations
 
 import streamlit as st
 
 from parts import data, state
+from views import wording
 from workbench.library import MADE, build_command, by_model
 from workbench.retrieve import RETRIEVERS
 from workbench.usable import priors_for
@@ -92,6 +93,7 @@ def _choices(view: View) -> None:
         )
     else:
         boost.caption("The boost for equal dimensions belongs to the paper’s dual path.")
+    wording.choose()
     with st.expander("What is searched"):
         memories(view, kinds)
 

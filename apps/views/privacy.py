@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from parts import model, show, state
+from parts import data, model, show, state
 
 __all__ = ["badge"]
 
@@ -23,8 +23,13 @@ MODEL_HERE = (
 )
 MODEL_THERE = (
     "**What the language model {name} is to read leaves this process for {place}**, when you press "
-    "a button that says so (*Ask …* on the Retrieval page, *Score it* under Reward model), and "
-    "nothing else does. Its replies are kept in the workspace folder."
+    "a button that says so (*Ask …* and *Put it into the rewriter’s words* on the Retrieval page, "
+    "*Score it* under Reward model), and nothing else does. Its replies are kept in the workspace "
+    "folder."
+)
+TRAINED = (
+    "What was trained here (*Searched with*, on the Retrieval page) runs on this machine, and is "
+    "asked only when you press a button that says so."
 )
 LOCAL = (
     "It listens on {where}: other machines cannot reach it. Whoever is logged in to this one can."
@@ -47,6 +52,8 @@ def badge() -> None:
     with st.container(border=True):
         st.subheader(":material/lock: Privacy")
         st.markdown(_leaves())
+        if any(name.startswith("trained:") for name in data.rewriters()):
+            st.markdown(TRAINED)
         st.markdown(PRIVACY)
         if address in HERE:
             st.markdown(LOCAL.format(where=where))

@@ -36,7 +36,8 @@ def side_by_side(asked: Mapping[str, Any]) -> None:
     gold = set(asked["evidence"] or ())
     widest = max((_size(hit) for hits in asked["rankings"].values() for hit in hits), default=1.0)
     left, right = st.columns(2, gap="medium")
-    titles = ("Question alone", "With the profile prior")
+    first = "Rewritten question alone" if "searched_with" in asked else "Question alone"
+    titles = (first, "With the profile prior")
     for column, title, name in zip((left, right), titles, ("without", "with"), strict=True):
         with column:
             st.subheader(title)

@@ -8,9 +8,10 @@ from typing import Any
 import streamlit as st
 
 from parts import data, exports, picking, show, state
-from views import answers, dialogue, knobs, questions, rankings
+from views import answers, dialogue, knobs, questions, rankings, wording
 from workbench.ask import Asking, asking, told
 from workbench.report.asked import findings_of_question, hits_table
+from workbench.rewriters import question_of
 from workbench.view import View
 
 WHAT = """
@@ -43,7 +44,7 @@ def page() -> None:
     with right:
         knobs.draw()
         one = _ready(view, asked)
-        found = told(one) if one is not None else None
+        found = _found(one) if one is not None else None
         if one is not None and found is not None:
             _head(one, found, view)
             answers.of_the_run(one, view)
@@ -97,7 +98,18 @@ def _ready(view: View, asked: str) -> Asking | None:
         st.info("Choose a person first: a question of your own is asked as somebody.")
         return None
     user = None if own is not None else f"{view.scope}/{view.user}"
-    return asking(data.banks(view), asked, view.recipe(), user, data.sources(view))
+    banks = data.banks(view)
+    words = wording.words(view, banks, question_of(banks, asked, user))
+    return asking(banks, asked, view.recipe(), user, data.sources(view), words)
+
+
+def _found(one: Asking) -> dict[str, Any]:
+    """Both rankings, with the words of a rewriter where they are made of those."""
+    words = one.query.text
+    if words == one.text:
+        return told(one)
+    who = data.rewriters()[state.current().rewriter]
+    return told(one) | {"searched_with": words, "rewriter": who}
 
 
 def _head(one: Asking, found: dict[str, Any], view: View) -> None:
@@ -109,6 +121,9 @@ def _head(one: Asking, found: dict[str, Any], view: View) -> None:
         if one.question.gold.answer:
             about.append(f"the data set’s answer: {one.question.gold.answer}")
     show.text(" · ".join(about))
+    if "searched_with" in found:
+        said = show.escaped(found["searched_with"])
+        st.html(f'<div class="searched"><span class="quiet">searched with:</span> {said}</div>')
     kind, said = rankings.summary(found, view.k)
     lines = "; ".join(rankings.evidence_lines(found))
     st.html(

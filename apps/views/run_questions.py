@@ -13,7 +13,7 @@ from workbench.runs import Run
 from workbench.schema import Question
 from workbench.usable import dataset_names
 
-__all__ = ["asked", "dataset", "opening", "page_of"]
+__all__ = ["KNOBS", "asked", "dataset", "opening", "page_of"]
 
 # The settings that the Retrieval page can take over from a run.
 KNOBS = ("memories", "embedder", "retriever", "prior", "lam", "k", "boost")

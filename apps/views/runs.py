@@ -11,7 +11,7 @@ import streamlit as st
 
 from parts import data, exports, show, state
 from parts.show import literal
-from views import run_errors, run_pair, run_table
+from views import run_errors, run_pair, run_table, run_training
 from views.run_table import findings_of
 from workbench.library import open_banks
 from workbench.prepare import sources_for
@@ -127,8 +127,12 @@ def _one(known: Mapping[str, Any]) -> None:
     show.text(f"{known[run]['settings']}. {found.passport.counts}.")
     for line in found.lead:
         show.text(f"• {line}")
+    own, draw = run_training.DRAWN.get(known[run]["kind"], (frozenset(), None))
+    if draw is not None:
+        draw(run_table.loaded(run))
     for name, figure in found.figures.items():
-        show.figure(figure, f"run_{name}")
+        if name not in own:
+            show.figure(figure, f"run_{name}")
     for table in found.tables:
         run_table.of(table)
     st.subheader("Take it along")

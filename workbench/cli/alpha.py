@@ -25,6 +25,24 @@ def register_alpha(sweep: typer.Typer) -> None:
     command(sweep, "alpha")(alpha)
 
 
+FINE = "0:1:0.05"
+
+Name = Annotated[str, typer.Argument(help="Name of the dataset.")]
+ModeOption = Annotated[
+    Mode,
+    typer.Option("--mode", help="landscape: choose among given rewrites; train: a training each."),
+]
+Alphas = Annotated[
+    str | None,
+    typer.Option(
+        "--alpha",
+        help=f"α grid: FIRST:LAST:STEP, or values with commas. Default: {FINE}, or for trainings "
+        f"{GRID}.",
+    ),
+]
+Split = Annotated[
+    str | None, typer.Option(help="Of a landscape: all (the default), train, validation or test.")
+]
 # What is paid for, and by how many tries.
 Candidates = Annotated[int | None, typer.Option(help="Rewrites besides the question itself (8).")]
 Questions = Annotated[
@@ -57,23 +75,12 @@ Fresh = Annotated[bool, typer.Option("--fresh", help="Drop trainings that are th
 
 
 def alpha(
-    name: Annotated[str, typer.Argument(help="Name of the dataset.")],
+    name: Name,
     recipe: Recipe,
     out: Output,
-    mode: Annotated[
-        Mode, typer.Option(help="landscape: choose among given rewrites; train: a training each.")
-    ] = "landscape",
-    alphas: Annotated[
-        str | None,
-        typer.Option(
-            "--alpha",
-            help="α grid: FIRST:LAST:STEP, or values with commas. Default: 0:1:0.05, or for "
-            f"trainings {GRID}.",
-        ),
-    ] = None,
-    split: Annotated[
-        str | None, typer.Option(help="Of a landscape: all (the default), train, ...")
-    ] = None,
+    mode: ModeOption = "landscape",
+    alphas: Alphas = None,
+    split: Split = None,
     candidates: Candidates = None,
     questions: Questions = None,
     answerer: Answerer = None,
@@ -94,36 +101,45 @@ def alpha(
     by rule): a ceiling, no training, and its best α is not a tuned one. --mode train trains --model
     once for every α, as `train` does, and goes on where it was stopped.
     """
-    of_landscapes = {"--split": split, "--candidates": candidates, "--questions": questions}
-    of_trainings = {
-        **{"--model": model, "--training": training, "--steps": steps, "--warm": warm},
-        **{"--with-question": with_question, "--config": config, "--fresh": fresh or None},
-    }
-    _refuse(mode, of_trainings if mode == "landscape" else of_landscapes)
+    own = {"model": model, "steps": steps, "warm": warm, "with_question": with_question}
+    how = {"training": training, "config": config, "fresh": fresh or None}
+    chosen = {"split": split, "candidates": candidates, "questions": questions}
+    _refuse(mode, {**own, **how} if mode == "landscape" else chosen)
+    paid = {"retrieval": retrieval, "answer": answer, "answerer": answerer}
     if mode == "train":
-        own = {"steps": steps, "warm": warm, "with_question": with_question, "model": model}
-        own |= {"retrieval": retrieval, "answer": answer, "answerer": answerer}
-        asked = {**own, "dataset": name, "recipe": recipe}
-        how = {"preset": training or "cpu", "config": config, "fresh": fresh, "llm": llm}
-        trained_by_alpha(out, asked, grid_of(GRID if alphas is None else alphas, "--alpha"), how)
-        return
-    told: dict[str, Any] = {
-        "alphas": tuple(grid_of("0:1:0.05" if alphas is None else alphas, "--alpha"))
-    }
-    told |= {"candidates": 8 if candidates is None else candidates}
-    told |= {"questions": questions or 0}
-    told |= {"terms": {"retrieval": retrieval or "recall", "answer": answer or "bleu1"}}
-    report = _landscape(out, name, recipe, (answerer or "extractive", split or "all", llm), told)
-    if report["run"] is None:
-        out.exit_code = PARTIAL
-    out.data(report, landscape_report)
+        asked = {**own, **paid, "dataset": name, "recipe": recipe}
+        trained_by_alpha(out, asked, grid_of(_or(alphas, GRID), "--alpha"), {**how, "llm": llm})
+    else:
+        grid = grid_of(_or(alphas, FINE), "--alpha")
+        _landscaped(out, name, recipe, {**chosen, **paid, "alphas": tuple(grid), "llm": llm})
+
+
+def _or(given: Any, usual: Any) -> Any:
+    return usual if given is None else given
 
 
 def _refuse(mode: str, given: dict[str, Any]) -> None:
     """An option that belongs to the other mode would be dropped in silence."""
     foreign = [name for name, value in given.items() if value is not None]
     if foreign:
-        raise UsageError(f"{foreign[0]} has no part in --mode {mode}")
+        raise UsageError(f"--{foreign[0].replace('_', '-')} has no part in --mode {mode}")
+
+
+def _landscaped(out: Output, name: str, recipe: Recipe, asked: dict[str, Any]) -> None:
+    told = {
+        "alphas": asked["alphas"],
+        "candidates": _or(asked["candidates"], 8),
+        "questions": _or(asked["questions"], 0),
+        "terms": {
+            "retrieval": _or(asked["retrieval"], "recall"),
+            "answer": _or(asked["answer"], "bleu1"),
+        },
+    }
+    how = (_or(asked["answerer"], "extractive"), _or(asked["split"], "all"), asked["llm"])
+    report = _landscape(out, name, recipe, how, told)
+    if report["run"] is None:
+        out.exit_code = PARTIAL
+    out.data(report, landscape_report)
 
 
 def _landscape(

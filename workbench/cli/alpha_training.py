@@ -18,8 +18,8 @@ GRID = "0,0.2,0.5,1"
 def trained_by_alpha(
     out: Output, asked: dict[str, Any], alphas: Sequence[float], how: dict[str, Any]
 ) -> None:
-    """Train with every α, and print the sweep. `asked` are options of `train`, `how` has `preset`,
-    `config`, `fresh` and `llm`."""
+    """Train with every α, and print the sweep. `asked` are options of `train`, `how` has
+    `training` (a preset's name), `config`, `fresh` and `llm`."""
     from workbench.chat_models import open_llm
     from workbench.run_plan import asks_llm
     from workbench.training.alphas import alpha_trainings
@@ -28,10 +28,10 @@ def trained_by_alpha(
 
     if asked["model"] is None:
         raise UsageError("--mode train needs --model: a folder, a fetched model or a hub id")
-    of = settings_of(how["preset"], {**asked, "seed": out.seed}, how["config"])
+    of = settings_of(how["training"] or "cpu", {**asked, "seed": out.seed}, how["config"])
     llm = open_llm(how["llm"], out.workspace) if asks_llm(of.answerer) else None
     with out.progress() as progress:
-        options = Options(fresh=how["fresh"], progress=progress)
+        options = Options(fresh=bool(how["fresh"]), progress=progress)
         report = alpha_trainings(out.workspace, of, alphas, options, llm)
     if any(cell["status"] != "done" for cell in report["trainings"]):
         out.exit_code = PARTIAL

@@ -21,7 +21,8 @@ def rank_movement(asked: Mapping[str, Any], passport: Passport) -> go.Figure:
     """Two rankings of one question as columns, each memory's places joined by a line.
 
     `asked` is what `workbench ask --json` prints: `question, user, evidence, recipe, rankings`
-    with `rank, memory_id, text, owner, sources, rank_without` in each. A memory that stands in
+    with `rank, memory_id, text, owner, sources, rank_without` in each; `searched_with` where a
+    rewriter put the question into other words. A memory that stands in
     one column only leads to, or comes from, beyond the foot, with its rank there where known.
     """
     before, after = asked["rankings"]["without"], asked["rankings"]["with"]
@@ -51,6 +52,8 @@ def rank_movement(asked: Mapping[str, Any], passport: Passport) -> go.Figure:
         "One question, so no interval. Blue: higher with the prior; vermillion: lower; dashed: "
         f"from below rank {depth}; dotted: to below it. ★ holds evidence."
     )
+    if "searched_with" in asked:
+        said = f"Both searched with “{plain(asked['searched_with'], 120)}”. {said}"
     return signed(figure, "rank_movement", said, passport)
 
 

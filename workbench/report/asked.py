@@ -23,8 +23,13 @@ from workbench.workspace import Workspace
 __all__ = ["asked_again", "asking_again", "findings_of_question", "hits_table"]
 
 
+# What tells of a rewriter: its name among what was asked, and in a figure's `again`.
+WORDS = {"searched_with": "searched", "rewriter": "rewriter"}
+
+
 def findings_of_question(asked: Mapping[str, Any], dataset: str) -> Findings:
-    """The findings of what `workbench.ask.ask` returns, for `page`, `latex_text` and `png`.
+    """The findings of what `workbench.ask.ask` returns, for `page`, `latex_text` and `png`;
+    `searched_with` in it are the words of a rewriter, `rewriter` who that is, for people.
 
     Tables: `hits` (both rankings) and, where the dataset marks evidence, `evidence`.
     """
@@ -32,7 +37,9 @@ def findings_of_question(asked: Mapping[str, Any], dataset: str) -> Findings:
     figure = rank_movement(asked, passport)
     recipe = asked["recipe"]
     how = {"dataset": dataset, "asked": asked["id"] or asked["question"]}
-    again(figure, "question", **how, user=asked["user"], recipe=recipe, banks=asked["banks"])
+    words = {here: asked[name] for name, here in WORDS.items() if name in asked}
+    how |= {"user": asked["user"], "recipe": recipe, "banks": asked["banks"], **words}
+    again(figure, "question", **how)
     figure.update_layout(meta={**figure.layout.meta, "name": "movement"})
     tables = [Table("hits", "Memories retrieved without and with the prior", hits_table(asked))]
     if asked["places"]:
@@ -40,6 +47,7 @@ def findings_of_question(asked: Mapping[str, Any], dataset: str) -> Findings:
         tables.append(Table("evidence", "Ranks of the evidence, in full depth", places))
     lead = [
         f"Asked as {asked['user']}: {asked['question']}",
+        *([f"Searched with: {words['searched']}"] if "searched" in words else []),
         f"{recipe['memories']}, {recipe['retriever']}, prior {recipe['prior']}, "
         f"λ = {recipe['lam']:g}, K = {recipe['k']}, {recipe['embedder']}.",
         *asked["notes"],
@@ -50,13 +58,15 @@ def findings_of_question(asked: Mapping[str, Any], dataset: str) -> Findings:
 
 def asked_again(workspace: Workspace, how: Mapping[str, Any]) -> go.Figure:
     """The figure of a question asked once more, as its `again` says. Raises as `asking_again`."""
-    one = asking_again(workspace, how)
-    return findings_of_question(told(one), how["dataset"]).figures["movement"]
+    words = {name: how[here] for name, here in WORDS.items() if here in how}
+    asked = told(asking_again(workspace, how)) | words
+    return findings_of_question(asked, how["dataset"]).figures["movement"]
 
 
 def asking_again(workspace: Workspace, how: Mapping[str, Any]) -> Asking:
     """A question made ready once more: `how` has `dataset`, `asked` (id or text), `user` and
-    `recipe`, as `told` gives them, and `banks`, the id of the set.
+    `recipe`, as `told` gives them, `banks`, the id of the set, and `searched`, the words that were
+    searched with where they are others than the question's.
 
     Raises UsageError where the dataset or the person is no longer there.
     """
@@ -66,7 +76,8 @@ def asking_again(workspace: Workspace, how: Mapping[str, Any]) -> Asking:
     question = find_question(banks.dataset, how["asked"])
     own = f"{question.scope}/{' & '.join(question.people)}" if question else None
     user = None if how["user"] == own else how["user"]
-    return asking(banks, how["asked"], recipe, user, sources_for(workspace, banks, recipe))
+    sources = sources_for(workspace, banks, recipe)
+    return asking(banks, how["asked"], recipe, user, sources, how.get("searched"))
 
 
 def hits_table(asked: Mapping[str, Any]) -> pl.DataFrame:

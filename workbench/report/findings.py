@@ -23,6 +23,7 @@ from workbench.report.estimates import at_cutoffs, estimates
 from workbench.report.main_table import main_table
 from workbench.report.sweeps import SWEEPS
 from workbench.report.tables import Found, Table, probability
+from workbench.report.trainings import TRAININGS
 from workbench.report.verdicts import verdicts
 from workbench.run_list import apart
 from workbench.runs import Run, load_run
@@ -41,6 +42,8 @@ TITLES = {
     "sweep-ablation": "Ablations",
     "sweep-controls": "Control priors",
     "sweep-alpha": "α landscape, chosen by gold",
+    "sweep-alpha-train": "A training for every α",
+    "train": "Training the rewriter",
     "table": "Main table",
 }
 
@@ -203,4 +206,5 @@ KINDS: dict[str, Callable[[Workspace, Run, Passport], Found]] = {
     "judge": verdicts,
     "table": main_table,
     **SWEEPS,
+    **TRAININGS,
 }

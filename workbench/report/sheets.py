@@ -36,6 +36,9 @@ LATEX = {
 }
 HEADERS = {
     "lam": "λ",
+    "alpha": "α",
+    "f1": "F1",
+    "f1_asked": "F1 asked",
     "best_lam": "best λ",
     "tested_lam": "tested λ",
     "k": "K",

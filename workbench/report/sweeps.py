@@ -95,7 +95,7 @@ def _alpha(workspace: Workspace, run: Run, passport: Passport) -> Found:
     ]
     lead = [
         f"Best of each question and {told['made_by']}. This is {told['is']}.",
-        "The measures below are those of the questions as they were asked.",
+        "Compared with other runs, it stands for the questions as they were asked.",
         *told["notes"],
     ]
     tables = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -21,6 +22,7 @@ from workbench.memory_kinds import set_named
 from workbench.passport import passport_of
 from workbench.report.reproduction import Maker
 from workbench.runs import Run, load_run
+from workbench.scenes.words import study_of, worded_again
 from workbench.schema import Recipe
 from workbench.workspace import Workspace
 
@@ -67,22 +69,23 @@ def lambda_curves(workspace: Workspace, runs: Mapping[str, Run], k: int) -> go.F
     return again(drawn, "lambda-curves", runs=ids, k=k)
 
 
-def flips_at(found: Ranked, run: Run, lam: float, k: int) -> go.Figure:
-    """The questions that one cell of a λ sweep flips; `found` ranks them under its recipe."""
+def flips_at(found: Ranked, run: Run, lam: float, k: int, rewriter: str = "") -> go.Figure:
+    """The questions that one cell of a λ sweep flips; `found` ranks them under its recipe, in the
+    words of `rewriter`, a name of `rewriters.rewriter_labels`."""
     drawn = figures.rank_flips(flipped(found.at(lam, k)), passport_of(run), lam, k)
-    return again(drawn, "flips", run=run.id, lam=lam, k=k)
+    return again(drawn, "flips", run=run.id, lam=lam, k=k, **_in_words(rewriter))
 
 
-def shares_by_lam(found: Ranked, run: Run, k: int) -> go.Figure:
+def shares_by_lam(found: Ranked, run: Run, k: int, rewriter: str = "") -> go.Figure:
     """How many questions every λ of a sweep helps and hurts; `found` ranks them."""
     drawn = figures.effect_shares(shares(found, k), passport_of(run), k)
-    return again(drawn, "effect-shares", run=run.id, k=k)
+    return again(drawn, "effect-shares", run=run.id, k=k, **_in_words(rewriter))
 
 
-def control_curves(frame: pl.DataFrame, run: Run, k: int) -> go.Figure:
+def control_curves(frame: pl.DataFrame, run: Run, k: int, rewriter: str = "") -> go.Figure:
     """Recall by λ of a prior and its controls, `lambda_lines.control_lines`; `run` tested them."""
     drawn = figures.lambda_sensitivity(frame, passport_of(run), k)
-    return again(drawn, "control-curves", run=run.id, k=k)
+    return again(drawn, "control-curves", run=run.id, k=k, **_in_words(rewriter))
 
 
 def control_bars(workspace: Workspace, run: Run, k: int) -> go.Figure:
@@ -110,14 +113,21 @@ def training_of(workspace: Workspace, run: Run) -> go.Figure:
 # ---------------------------------------------------------------- drawn again
 
 
-def _study(workspace: Workspace, run: Run) -> Study:
-    """The study that a sweep measured. Raises UsageError where it is another one by now."""
+def _in_words(rewriter: str) -> dict[str, str]:
+    """What a figure's `again` says of a rewriter: nothing for the questions as asked."""
+    return {"rewriter": rewriter} if rewriter else {}
+
+
+def _study(workspace: Workspace, run: Run, rewriter: str = "") -> Study:
+    """The study that a sweep measured. Raises UsageError where it is another one by now, or its
+    rewriter is not here."""
     identity = run.manifest["identity"]
     memories = set_named(identity["memories"], identity["banks"])
     embedder = identity["embedder"]
     banks = open_banks(workspace, identity["dataset"], memories, embedder)
-    seed, level = identity["seed"], identity["level"]
-    study = Study(workspace, banks, split=identity["split"], seed=seed, level=level)
+    split = identity["split"]
+    plain = study_of(workspace, banks, worded_again(workspace, banks, rewriter, split), split)
+    study = replace(plain, seed=identity["seed"], level=identity["level"])
     now = study.identity
     for name, said in DEPENDS.items():
         if now[name] != identity[name]:
@@ -128,10 +138,10 @@ def _study(workspace: Workspace, run: Run) -> Study:
     return study
 
 
-def _ranked(workspace: Workspace, run: Run) -> Ranked:
+def _ranked(workspace: Workspace, run: Run, rewriter: str) -> Ranked:
     identity = run.manifest["identity"]
     recipe = msgspec.convert(identity["recipe"], Recipe)
-    return ranked(_study(workspace, run), recipe, identity["lams"])
+    return ranked(_study(workspace, run, rewriter), recipe, identity["lams"])
 
 
 def _surface_again(workspace: Workspace, how: Mapping[str, Any]) -> go.Figure:
@@ -148,20 +158,20 @@ def _lambdas_again(workspace: Workspace, how: Mapping[str, Any]) -> go.Figure:
 
 
 def _flips_again(workspace: Workspace, how: Mapping[str, Any]) -> go.Figure:
-    run = load_run(workspace, how["run"])
-    return flips_at(_ranked(workspace, run), run, how["lam"], how["k"])
+    run, words = load_run(workspace, how["run"]), how.get("rewriter", "")
+    return flips_at(_ranked(workspace, run, words), run, how["lam"], how["k"], words)
 
 
 def _shares_again(workspace: Workspace, how: Mapping[str, Any]) -> go.Figure:
-    run = load_run(workspace, how["run"])
-    return shares_by_lam(_ranked(workspace, run), run, how["k"])
+    run, words = load_run(workspace, how["run"]), how.get("rewriter", "")
+    return shares_by_lam(_ranked(workspace, run, words), run, how["k"], words)
 
 
 def _controls_again(workspace: Workspace, how: Mapping[str, Any]) -> go.Figure:
-    run = load_run(workspace, how["run"])
+    run, words = load_run(workspace, how["run"]), how.get("rewriter", "")
     recipe = msgspec.convert(run.manifest["identity"]["recipe"], Recipe)
-    frame = control_lines(_study(workspace, run), recipe, (how["k"],))
-    return control_curves(frame, run, how["k"])
+    frame = control_lines(_study(workspace, run, words), recipe, (how["k"],))
+    return control_curves(frame, run, how["k"], words)
 
 
 def _bars_again(workspace: Workspace, how: Mapping[str, Any]) -> go.Figure:
