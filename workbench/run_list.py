@@ -69,7 +69,7 @@ def settings(manifest: Mapping[str, Any]) -> str:
         said.append(f"scored by {named_scorer(identity['scorer'])}")
     split = identity.get("split", manifest.get("split", "all"))
     said += [f"{split} split"] if split != "all" else []
-    said += [f"{identity['answerer']} answers"] if isinstance(identity.get("answerer"), str) else []
+    said += [*_answering(identity), *_words(identity)]
     for name, usual in (("gold", "original"), ("level", "turn")):
         value = identity.get(name)
         if isinstance(value, str) and value != usual:
@@ -95,6 +95,23 @@ def apart(a: Mapping[str, Any], b: Mapping[str, Any]) -> tuple[str, str]:
         for pieces, one in zip(own, (a, b), strict=True)
     )
     return first, second
+
+
+def _answering(identity: Mapping[str, Any]) -> list[str]:
+    """Who answered, and what a model read: "qwen answers (oracle context)"."""
+    answerer, context = identity.get("answerer"), identity.get("context")
+    if not isinstance(answerer, str):
+        return []
+    model = identity.get("llm")
+    named = model.get("model") if answerer == "llm" and isinstance(model, Mapping) else None
+    return [f"{named or answerer} answers" + (f" ({context} context)" if context else "")]
+
+
+def _words(identity: Mapping[str, Any]) -> list[str]:
+    """Whose words were searched with, where not the questions' own: "rewriter trained"."""
+    told = identity.get("rewriter")
+    name = told.get("name", told.get("kind")) if isinstance(told, Mapping) else told
+    return [f"rewriter {name}"] if name not in (None, "identity") else []
 
 
 def _recipe(recipe: Mapping[str, Any], swept: tuple[str, ...]) -> list[str]:
