@@ -10,6 +10,7 @@ import torch
 from scipy.stats import chisquare
 
 from test_local_model import ask, tiny
+from workbench import local_model
 from workbench.local_model import Generator
 from workbench.prompt_batch import Drawing, How, alike, generated
 
@@ -117,3 +118,18 @@ def test_instructions_are_read_once_however_short_the_rest(generator: Generator)
     # The other way round another prompt reads the instructions: the replies are the same.
     other = Generator(Path(generator.model.name_or_path), None, "float32", "cpu", 256)
     assert [other.complete([one], 8, None)[0].text for one in asked[::-1]] == made[::-1]
+
+
+def test_long_prompts_are_not_read_again_for_a_batch(
+    generator: Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local_model, "LONG", 100)
+    begin = "thenotesthatallquestionsshare" * 5
+    asked = [ask(f"{begin}{end}", max_tokens=70) for end in ("who", "why")]
+    read: list[tuple[int, ...]] = []
+    hook = generator.model.model.embed_tokens.register_forward_hook(
+        lambda module, given, made: read.append(tuple(given[0].shape))
+    )
+    generator.complete(asked, 8, None)
+    hook.remove()
+    assert {rows for rows, _ in read} == {1}

@@ -36,8 +36,9 @@ __all__ = ["Generator", "convert"]
 
 Done = Callable[[int, Reply], None]
 
-# Likeliest replies of at most so many tokens are generated one by one.
-SHORT = 64
+# Likeliest replies of at most so many tokens are generated one by one; so are those to prompts of
+# more than so many, of which a batch would read again what the last prompt had already.
+SHORT, LONG = 64, 4_096
 # What some other user says: of two prompts with the same instructions, what is alike is theirs.
 OTHER = "\u00a7"
 # What a damaged or foreign file makes the libraries raise.
@@ -204,7 +205,8 @@ def _batches(
     order = sorted(rows, key=lambda row: (_alike(requests[row]), lengths[row], row))
     held: list[int] = []
     for row in order:
-        alone = requests[row].temperature == 0 and requests[row].max_tokens <= SHORT
+        costs_reading = requests[row].max_tokens <= SHORT or lengths[row] > LONG
+        alone = requests[row].temperature == 0 and costs_reading
         if held and (
             alone or len(held) == most or _alike(requests[held[0]]) != _alike(requests[row])
         ):
