@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 from datetime import datetime
+from typing import Any
 
 import pytest
 
+from workbench.chat_models import ChatModel
 from workbench.errors import UsageError
 from workbench.llm import Reply, Request, Scripted
 from workbench.memory.dimensions import of_question
-from workbench.rewrite import REWRITERS, Wanted, open_rewriter, request_of
+from workbench.rewrite import REWRITERS, Wanted, open_rewriter, request_of, stating
 from workbench.schema import Dimensions
+from workbench.workspace import Workspace
 
 WANTED = Wanted("Where did I go last year?", ("Ana",), datetime(2023, 7, 5))
 GOOD = {
@@ -101,3 +104,30 @@ def test_names_and_models_that_are_missing_are_refused() -> None:
         open_rewriter("magic", None)
     with pytest.raises(UsageError, match="--llm"):
         open_rewriter("prompted", None)
+
+
+class Source(Scripted):
+    """A scripted model that tells of each reply as it comes."""
+
+    def complete(self, requests: Any, done: Any = None) -> list[Reply]:
+        replies = super().complete(requests)
+        for place, reply in enumerate(replies):
+            done(place, reply)
+        return replies
+
+
+def test_a_statement_that_was_cut_is_used_and_not_asked_for_again(workspace: Workspace) -> None:
+    cut = Reply(text="Ana flew to Lisbon and then on", failure="truncated", tokens_out=8)
+    for calls in (1, 0):
+        chat = ChatModel("x", workspace, Source([cut]))
+        [made] = stating(chat)([WANTED])
+        assert (made.text, made.failure) == (cut.text, None)
+        assert (chat.usage.calls, chat.usage.cached) == (calls, 1 - calls)
+
+
+def test_a_reply_that_was_cut_inside_its_json_is_asked_for_again(workspace: Workspace) -> None:
+    cut = Reply(text='{"query": "Ana trav', failure="truncated")
+    for _ in range(2):
+        chat = ChatModel("x", workspace, Source([cut, cut]))
+        [made] = open_rewriter("prompted", chat)([WANTED])
+        assert made.failure == "truncated" and chat.usage.calls == 2

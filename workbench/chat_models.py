@@ -120,8 +120,8 @@ class ChatModel:
 
         def done(place: int, reply: Reply) -> None:
             self.usage.add(reply)
-            key = keys[rows[place]]
-            known[key] = self.cache.keep(key, reply)
+            key, request = keys[rows[place]], requests[rows[place]]
+            known[key] = self.cache.keep(key, reply, request.cut_counts)
 
         if rows:
             self.source.complete([requests[row] for row in rows], done)

@@ -26,6 +26,7 @@ class Request(Record, frozen=True, kw_only=True):
     `max_tokens` bounds the reply. At `temperature` 0 a request has one reply, as far as the model
     keeps that promise; `seed` is passed on to models that take one. `json_object` asks an endpoint
     that can for nothing but a JSON object (`response_format`); one that cannot is asked without it.
+    With `cut_counts` a reply that reached its length is used as far as it goes, and so is kept.
     """
 
     system: str
@@ -34,6 +35,7 @@ class Request(Record, frozen=True, kw_only=True):
     temperature: float = 0.0
     seed: int = 0
     json_object: bool = False
+    cut_counts: bool = False
 
 
 class Reply(Record, frozen=True, kw_only=True):

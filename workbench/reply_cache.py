@@ -3,7 +3,7 @@
 One SQLite file in write-ahead mode: several processes at once are ordinary use. Requests are not
 stored, only the digest of (model's identity, request); replies are, and may quote what people said,
 so `forget` empties the file. A row that is damaged is a miss. Failures are not kept: the next run
-asks again.
+asks again; but a reply that was cut is, where it counts as far as it goes.
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ READ = "SELECT reply, checksum FROM replies WHERE request = ?"
 
 def reply_key(identity: dict[str, Any], request: Request) -> str:
     """What a reply is kept under: a digest of the model's identity and of the whole request."""
-    return digest_of([FORM, identity, msgspec.structs.asdict(request)])
+    asked = msgspec.structs.asdict(request)
+    del asked["cut_counts"]  # says what is kept, not what is asked
+    return digest_of([FORM, identity, asked])
 
 
 class ReplyCache:
@@ -82,10 +84,11 @@ class ReplyCache:
                     found[key] = reply
         return found
 
-    def keep(self, key: str, reply: Reply) -> Reply:
+    def keep(self, key: str, reply: Reply, cut_counts: bool = False) -> Reply:
         """Keep a reply, and return the one that counts: the first, where another process or thread
-        has kept one meanwhile, so that both go on with the same."""
-        if not self.writable or reply.failure is not None:
+        has kept one meanwhile, so that both go on with the same. `cut_counts` keeps one that was
+        cut, too."""
+        if not self.writable or not _counts(reply, cut_counts):
             return reply
         blob = msgspec.json.encode(reply)
         with self._usable(), self._database:
@@ -135,4 +138,9 @@ def _reply(blob: Any, checksum: Any) -> Reply | None:
         reply = msgspec.json.decode(blob, type=Reply)
     except msgspec.DecodeError:
         return None
-    return reply if reply.failure is None else None
+    return reply if _counts(reply, True) else None
+
+
+def _counts(reply: Reply, cut_counts: bool) -> bool:
+    """Whether a reply is kept; a failure is not, so that the next run asks again."""
+    return reply.failure is None or (cut_counts and reply.failure == "truncated")

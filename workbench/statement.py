@@ -49,7 +49,9 @@ def asked_of(wanted: Wanted) -> str:
 def statement_request(wanted: Wanted, tokens: int = STATEMENT_TOKENS) -> Request:
     """The request for one statement of at most so many tokens, at temperature 0; training samples
     with the same words."""
-    return Request(system=prompt(STATEMENT).text, user=asked_of(wanted), max_tokens=tokens)
+    return Request(
+        system=prompt(STATEMENT).text, user=asked_of(wanted), max_tokens=tokens, cut_counts=True
+    )
 
 
 def statement_of(reply: str) -> str:
