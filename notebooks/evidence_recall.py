@@ -15,7 +15,6 @@ with app.setup(hide_code=True):
         missing,
         only,
         plan_for,
-        table,
     )
     from workbench.datasets import store
     from workbench.errors import UsageError, WorkbenchError
@@ -29,6 +28,7 @@ with app.setup(hide_code=True):
     from workbench.notebook import empty, pressed, progress, remarked, shown
     from workbench.passport import passport_of
     from workbench.prepare import in_split
+    from workbench.report.tables import kept_table
     from workbench.rewriters import rewriter_labels
     from workbench.run_list import apart
     from workbench.runs import load_run
@@ -840,7 +840,7 @@ def _(banks, lam, layers_at_once, layers_button, prior, setting, split, words, w
     else:
         layers_run = load_run(workspace, layers_report["run"])
         layers_figure = layer_heatmap(
-            table(workspace, layers_run.id, "layers"), passport_of(layers_run)
+            kept_table(workspace, layers_run.id, "layers"), passport_of(layers_run)
         )
         layers_shown = shown(layers_figure)
     layers_shown

@@ -30,7 +30,6 @@ from workbench.curves import (
     only,
     passport_of_runs,
     plan_for,
-    table,
 )
 from workbench.effects import effects, ranked
 from workbench.errors import UsageError
@@ -39,6 +38,7 @@ from workbench.lambda_lines import control_lines, lambda_words, shares
 from workbench.metrics import Plan
 from workbench.passport import passport_of
 from workbench.recall import recall
+from workbench.report.tables import kept_table
 from workbench.runs import Run, load_run
 from workbench.schema import Gold, Recipe
 from workbench.sweep import lambda_sweep
@@ -210,7 +210,7 @@ def test_the_latest_run_of_a_kind(workspace: Workspace, monkeypatch: pytest.Monk
 def test_a_table_of_a_run(tmp_path: Path) -> None:
     made = study(tmp_path)
     report = layer_sweep(made, Recipe(retriever="ppro", lam=0.5), (1, 5), (0, 2))
-    cells = table(made.workspace, report["run"], "layers")
+    cells = kept_table(made.workspace, report["run"], "layers")
     assert cells.columns == ["k_episodic", "k_semantic", "mean", "lo", "hi"]
     assert cells["mean"].to_list() == pytest.approx(
         [cell for row in report["recall"] for cell in row]

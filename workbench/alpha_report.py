@@ -52,13 +52,14 @@ def choice_words(report: Mapping[str, Any], table: AlphaTable, alpha: float) -> 
     )
 
 
-def lines_of(report: dict[str, Any], k: int) -> pl.DataFrame:
-    """`series, alpha, mean, lo, hi`: what every α chooses, beside the questions as asked."""
+def lines_of(report: dict[str, Any], k: int, which: str = "chosen by gold") -> pl.DataFrame:
+    """`series, alpha, mean, lo, hi`: what every α comes to (`which` says how), beside the questions
+    as asked."""
     names = {"recall": f"recall@{k}", "f1": "F1"}
     parts = []
     for name, shown in names.items():
         chosen = zip(report["alphas"], report[name], report["interval"][name], strict=True)
-        rows = [(f"{shown}, chosen by gold", alpha, mean, *ends) for alpha, mean, ends in chosen]
+        rows = [(f"{shown}, {which}", alpha, mean, *ends) for alpha, mean, ends in chosen]
         asked = report["identity"]
         ends = asked["interval"][name]
         rows += [(f"{shown}, as asked", a, asked[name], *ends) for a in report["alphas"]]

@@ -23,6 +23,7 @@ from workbench.provenance import code_digest
 from workbench.recall import measure, save_recall
 from workbench.report.estimates import at_cutoffs, estimates
 from workbench.report.tables import bounded, probability
+from workbench.rewritten import Worded
 from workbench.runs import Run, load_run, run_id
 from workbench.schema import Recipe, digest_of
 from workbench.stats import interval_matrix
@@ -44,7 +45,6 @@ __all__ = [
     "only",
     "passport_of_runs",
     "plan_for",
-    "table",
 ]
 
 KS = (1, 2, 3, 5, 7, 10, 15, 25, 35, 50, 70, 100, 150, 200)
@@ -55,8 +55,6 @@ ALPHA = 0.05
 MEASURES = {"recall": "share found", "any": "any found", "all": "all found"}
 
 Progress = Callable[[str, int, int], None]
-# Banks whose questions are in a rewriter's words, and what is reported of that (`rewritten`).
-Worded = tuple[BankSet, dict[str, Any]] | None
 
 
 class Gap(NamedTuple):
@@ -86,7 +84,7 @@ def measured(
     recipe: Recipe,
     plan: Plan = PLAN,
     progress: Progress | None = None,
-    words: Worded = None,
+    words: Worded | None = None,
 ) -> Run:
     """The run of a recipe under a plan: the workspace's, or measured now and kept there.
 
@@ -110,7 +108,7 @@ def missing(
     banks: BankSet,
     recipes: Iterable[Recipe],
     plan: Plan,
-    words: Worded = None,
+    words: Worded | None = None,
 ) -> int:
     """How many of some recipes `measured` would have to measure."""
     known = workspace.manifests("runs")
@@ -134,11 +132,6 @@ def latest(workspace: Workspace, kind: str, dataset: str) -> Run | None:
         if manifest.get("kind") == kind and told == dataset:
             return load_run(workspace, name)
     return None
-
-
-def table(workspace: Workspace, run: str, name: str) -> pl.DataFrame:
-    """A table that a run keeps beside its frame ("surface", "settings"), unknown bounds null."""
-    return bounded(pl.read_parquet(workspace.folder("runs", run) / f"{name}.parquet"))
 
 
 def passport_of_runs(runs: Iterable[Run]) -> Passport:

@@ -29,7 +29,7 @@ from workbench.endpoint_reply import of_text
 from workbench.errors import ModelError
 from workbench.llm import Reply, Request
 from workbench.output_layer import read_whole
-from workbench.prompt_batch import LEAST, How, generated
+from workbench.prompt_batch import How, alike, generated
 from workbench.prompt_blocks import PromptBlocks
 
 __all__ = ["Generator", "convert"]
@@ -133,10 +133,7 @@ class Generator:
             self.rendered = {
                 request.system: self._prompt(msgspec.structs.replace(request, user=OTHER))
             }
-        other = self.rendered[request.system]
-        pairs = enumerate(zip(prompt[:-1], other, strict=False))
-        same = next((place for place, (a, b) in pairs if a != b), 0)
-        return same if same >= LEAST else 0
+        return alike([prompt, self.rendered[request.system]])
 
     def _rendered(self, messages: list[dict[str, str]]) -> str:
         # Models that can think aloud are asked not to; other templates don't know the word.

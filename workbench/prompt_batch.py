@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import torch
 from transformers import DynamicCache, GenerationConfig, LogitsProcessor, LogitsProcessorList
 
-__all__ = ["How", "generated"]
+__all__ = ["How", "alike", "generated"]
 
 # What is alike at the beginning of a batch is read apart where it is at least so many tokens.
 LEAST = 32

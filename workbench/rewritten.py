@@ -23,9 +23,11 @@ from workbench.rewrite import Rewriting, Wanted, open_rewriter, rewriter_identit
 from workbench.schema import Question
 from workbench.workspace import Workspace
 
-__all__ = ["rewritten", "searched_with", "wanted_of"]
+__all__ = ["Worded", "rewritten", "searched_with", "wanted_of"]
 
 Progress = Callable[[str, int, int], None]
+# Banks whose questions are in a rewriter's words, and what is reported of that.
+Worded = tuple[BankSet, dict[str, Any]]
 BATCH = 16
 
 
@@ -45,7 +47,7 @@ def rewritten(
     rewriter: tuple[str, LLM | None],
     split: str = "all",
     progress: Progress | None = None,
-) -> tuple[BankSet, dict[str, Any]]:
+) -> Worded:
     """The bank set with a split's questions rewritten, and what to report of that: the rewriter's
     identity, and how many questions stayed as they are, by the class of failure.
 

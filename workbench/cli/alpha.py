@@ -8,10 +8,10 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from workbench.cli.alpha_training import GRID, estimate, trained_by_alpha
+from workbench.cli.alpha_training import GRID, trained_by_alpha
 from workbench.cli.command import PARTIAL, Llm, command
 from workbench.cli.grid import grid_of
-from workbench.cli.output import Output, shown, table
+from workbench.cli.output import Output, estimate, shown, table
 from workbench.errors import UsageError
 from workbench.schema import Recipe
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from workbench.cli.command import PARTIAL
-from workbench.cli.output import Output, shown, table
+from workbench.cli.output import Output, estimate, shown, table
 from workbench.errors import UsageError
 
-__all__ = ["GRID", "estimate", "trained_by_alpha"]
+__all__ = ["GRID", "trained_by_alpha"]
 
 # A training each costs minutes or hours: few of them, the paper's 0.2 among them.
 GRID = "0,0.2,0.5,1"
@@ -64,10 +64,3 @@ def _report(report: dict[str, Any]) -> Iterator[Any]:
             yield shown(f"α = {cell['alpha']:g}: {cell['why']}")
         yield f"α = {cell['alpha']:g}: --rewriter {cell['rewriter']['f1']}"
     yield f"run {report['run']}, {report['seconds']:.1f} s"
-
-
-def estimate(mean: float, ends: list[float | None]) -> str:
-    """ "0.567 [0.480, 0.655]"; the mean alone where there is no interval."""
-    if ends[0] is None or ends[1] is None:
-        return f"{mean:.3f}"
-    return f"{mean:.3f} [{ends[0]:.3f}, {ends[1]:.3f}]"

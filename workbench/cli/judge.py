@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from workbench.cli.command import PARTIAL, Llm, command
-from workbench.cli.output import Output, shown, table
+from workbench.cli.output import Output, bracket, shown, table
 from workbench.errors import ModelError, UsageError
 
 __all__ = ["register"]
@@ -94,7 +94,7 @@ def _report(report: dict[str, Any]) -> Iterator[Any]:
     yield f"averaged over categories {_share(report['task_averaged'], report['task_interval'])}"
     columns = ["category", "n", "judged", "accuracy", f"{report['level']:.0%} interval"]
     rows = [
-        [name, one["n"], one["judged"], one["accuracy"], _interval(one["interval"])]
+        [name, one["n"], one["judged"], one["accuracy"], bracket(one["interval"])]
         for name, one in report["by_category"].items()
     ]
     yield table("", columns, rows)
@@ -170,8 +170,4 @@ def _counts(told: dict[str, Any]) -> str:
 
 def _share(value: float | None, interval: list[float | None] | None) -> str:
     told = "not known" if value is None else f"{value:.4f}"
-    return told if interval is None or value is None else f"{told} {_interval(interval)}"
-
-
-def _interval(pair: list[float | None]) -> str:
-    return "[{}]".format(", ".join("-" if one is None else f"{one:.4f}" for one in pair))
+    return told if interval is None or value is None else f"{told} {bracket(interval)}"

@@ -22,7 +22,7 @@ from workbench.workspace import Workspace
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["Output", "shown", "table", "visible", "write_json"]
+__all__ = ["Output", "bracket", "estimate", "shown", "table", "visible", "write_json"]
 
 # Where stderr is no terminal there is no bar, but a line now and then: it is at work.
 QUIET_SECONDS = 15.0
@@ -113,6 +113,18 @@ def visible(text: str) -> str:
         char if unicodedata.category(char) not in CONTROLS or char in "\n\u200d" else "·"
         for char in text
     )
+
+
+def estimate(mean: float, ends: list[float | None]) -> str:
+    """ "0.567 [0.480, 0.655]"; the mean alone where there is no interval."""
+    if ends[0] is None or ends[1] is None:
+        return f"{mean:.3f}"
+    return f"{mean:.3f} [{ends[0]:.3f}, {ends[1]:.3f}]"
+
+
+def bracket(ends: list[float | None]) -> str:
+    """ "[0.4800, 0.6550]", with a dash for an end that is not known."""
+    return "[{}]".format(", ".join("-" if one is None else f"{one:.4f}" for one in ends))
 
 
 def table(title: str, columns: list[str], rows: list[list[Any]]) -> Any:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from workbench.cli.command import PARTIAL, command
-from workbench.cli.output import Output, shown, table
+from workbench.cli.output import Output, bracket, shown, table
 from workbench.errors import UsageError
 
 __all__ = ["register"]
@@ -56,9 +56,9 @@ def _scores(report: dict[str, Any]) -> Iterator[Any]:
         [
             name,
             one["micro"],
-            _interval(one["interval"]),
+            bracket(one["interval"]),
             one["macro"],
-            _interval(one["macro_interval"]),
+            bracket(one["macro_interval"]),
         ]
         for name, one in measures.items()
     ]
@@ -67,7 +67,7 @@ def _scores(report: dict[str, Any]) -> Iterator[Any]:
     rows = [
         [
             name,
-            *(f"{c['mean']:.4f} {_interval(c['interval'])}" for c in one["by_category"].values()),
+            *(f"{c['mean']:.4f} {bracket(c['interval'])}" for c in one["by_category"].values()),
         ]
         for name, one in measures.items()
     ]
@@ -110,7 +110,3 @@ def _ceiling(ceiling: dict[str, Any] | None, gold: str) -> Iterator[Any]:
 def _some(items: list[str], between: str = ", ") -> str:
     more = len(items) - SHOWN_IDS
     return between.join(items[:SHOWN_IDS]) + (f"{between}and {more} more" if more > 0 else "")
-
-
-def _interval(pair: list[float | None]) -> str:
-    return "[{}]".format(", ".join("-" if one is None else f"{one:.4f}" for one in pair))

@@ -10,7 +10,7 @@ import typer
 from workbench.cli.alpha import register_alpha
 from workbench.cli.command import Jobs, Llm, Scheduler, command, numbers
 from workbench.cli.grid import grid_of
-from workbench.cli.output import Output, shown, table
+from workbench.cli.output import Output, estimate, shown, table
 from workbench.cli.rewriting import Rewriter, in_words, rewriter_of, worded
 from workbench.schema import Recipe
 
@@ -191,7 +191,7 @@ def lambda_report(report: dict[str, Any]) -> Iterator[Any]:
     rows = [
         [
             f"{lam:g}",
-            *(_estimate(report["recall"][k][row], report["interval"][k][row]) for k in ks),
+            *(estimate(report["recall"][k][row], report["interval"][k][row]) for k in ks),
         ]
         for row, lam in enumerate(report["lams"])
     ]
@@ -215,7 +215,7 @@ def lambda_report(report: dict[str, Any]) -> Iterator[Any]:
 def _layers_report(report: dict[str, Any]) -> Iterator[Any]:
     yield from _head(report)
     rows = [
-        [k, *(_estimate(mean, ends) for mean, ends in zip(means, intervals, strict=True))]
+        [k, *(estimate(mean, ends) for mean, ends in zip(means, intervals, strict=True))]
         for k, means, intervals in zip(
             report["k_semantic"], report["recall"], report["interval"], strict=True
         )
@@ -230,19 +230,15 @@ def _settings_report(report: dict[str, Any]) -> Iterator[Any]:
         rows = []
         for row in report["rows"]:
             test = row["test"][k] if "test" in row else None
-            estimate = _estimate(row["recall"][k], row["interval"][k])
+            found = estimate(row["recall"][k], row["interval"][k])
             tested = (
                 [_signed(test), f"{test['p']:.2g}", f"{test['p_holm']:.2g}"] if test else [""] * 3
             )
-            rows.append([row["setting"], estimate, *tested])
+            rows.append([row["setting"], found, *tested])
         yield table("", ["", f"recall@{k}", "difference", "p", "p (Holm)"], rows)
     if "verdict" in report:
         yield report["verdict"]
     yield f"run {report['run']}, {report['seconds']:.1f} s"
-
-
-def _estimate(mean: float, interval: list[float]) -> str:
-    return f"{mean:.3f} [{interval[0]:.3f}, {interval[1]:.3f}]"
 
 
 def _signed(test: dict[str, Any]) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from workbench.cli.command import PARTIAL, Llm, command
-from workbench.cli.output import Output, table
+from workbench.cli.output import Output, estimate, table
 
 if TYPE_CHECKING:
     from workbench.training.plan import Settings
@@ -149,6 +149,4 @@ def _report(report: dict[str, Any]) -> Iterator[Any]:
 
 
 def _with(one: dict[str, Any], name: str) -> str:
-    lo, hi = one[f"{name}_interval"]
-    span = "" if lo is None or hi is None else f" [{lo:.3f}, {hi:.3f}]"
-    return f"{one[name]:.3f}{span}"
+    return estimate(one[name], one[f"{name}_interval"])

@@ -11,7 +11,7 @@ from workbench import figures
 from workbench.figures.drawing import estimate
 from workbench.passport import Passport
 from workbench.report.answers import TOLD
-from workbench.report.tables import Found, Table, bounded, probability
+from workbench.report.tables import Found, Table, kept_table, probability
 from workbench.runs import Run
 from workbench.workspace import Workspace
 
@@ -25,7 +25,7 @@ DRAWN = {"f1_squad": "F1, SQuAD", "bleu1": "BLEU-1"}
 def main_table(workspace: Workspace, run: Run, passport: Passport) -> Found:
     """A run of kind "table": one line a row, whether it could be measured or not."""
     told = run.manifest["report"]
-    estimates, tests = (_read(workspace, run, name) for name in ("estimates", "tests"))
+    estimates, tests = (kept_table(workspace, run.id, name) for name in ("estimates", "tests"))
     whole = estimates.filter(category="").drop("category")
     parts = estimates.filter(pl.col("category") != "")
     published = told["published"]
@@ -95,7 +95,3 @@ def _lead(told: dict[str, Any], whole: pl.DataFrame, tests: pl.DataFrame) -> Ite
     if missing:
         yield f"Not measured: {', '.join(missing)}; the table says why."
     yield from (f"{note}." for note in told["notes"])
-
-
-def _read(workspace: Workspace, run: Run, name: str) -> pl.DataFrame:
-    return bounded(pl.read_parquet(workspace.folder("runs", run.id) / f"{name}.parquet"))

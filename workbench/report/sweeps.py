@@ -9,7 +9,7 @@ import polars as pl
 
 from workbench import figures
 from workbench.passport import Passport
-from workbench.report.tables import Found, Table, bounded, probability
+from workbench.report.tables import Found, Table, kept_table, probability
 from workbench.runs import Run
 from workbench.workspace import Workspace
 
@@ -19,7 +19,9 @@ __all__ = ["SWEEPS"]
 def _lambda(workspace: Workspace, run: Run, passport: Passport) -> Found:
     """The λ sweep: best, plateau, test against the query alone, who is harmed; by K."""
     told = run.manifest["report"]
-    surface, difference = (_table(workspace, run, name) for name in ("surface", "difference"))
+    surface, difference = (
+        kept_table(workspace, run.id, name) for name in ("surface", "difference")
+    )
     ks = told["ks"]
     k = 25 if 25 in ks else max(ks)
     choices = pl.DataFrame([_choice(told, str(k)) for k in ks])
@@ -49,7 +51,7 @@ def _lambda(workspace: Workspace, run: Run, passport: Passport) -> Found:
 
 def _layers(workspace: Workspace, run: Run, passport: Passport) -> Found:
     """The K_E × K_S grid of the dual path."""
-    cells = _table(workspace, run, "layers")
+    cells = kept_table(workspace, run.id, "layers")
     best = cells.sort("mean", "k_episodic", "k_semantic", descending=[True, False, False])
     row = best.row(0, named=True)
     lead = [
@@ -64,7 +66,7 @@ def _layers(workspace: Workspace, run: Run, passport: Passport) -> Found:
 def _settings(workspace: Workspace, run: Run, passport: Passport) -> Found:
     """Ablations or control priors: each setting against the whole recipe."""
     told = run.manifest["report"]
-    rows = _table(workspace, run, "settings")
+    rows = kept_table(workspace, run.id, "settings")
     k = 25 if 25 in told["ks"] else max(told["ks"])
     title = "Control priors" if run.manifest["kind"] == "sweep-controls" else "Ablations"
     bars = figures.ablation_bars(
@@ -84,7 +86,7 @@ def _settings(workspace: Workspace, run: Run, passport: Passport) -> Found:
 def _alpha(workspace: Workspace, run: Run, passport: Passport) -> Found:
     """The α landscape: what each α chooses by gold, beside the questions as asked."""
     told = run.manifest["report"]
-    lines = _table(workspace, run, "landscape")
+    lines = kept_table(workspace, run.id, "landscape")
     fixed = [
         {"what": what, "recall": told[name]["recall"], "f1": told[name]["f1"]}
         for name, what in (
@@ -154,11 +156,6 @@ def _harmed(told: dict[str, Any]) -> pl.DataFrame:
             for k, one in told["harmed"].items()
         ]
     )
-
-
-def _table(workspace: Workspace, run: Run, name: str) -> pl.DataFrame:
-    """A table that a sweep keeps beside its frame."""
-    return bounded(pl.read_parquet(workspace.folder("runs", run.id) / f"{name}.parquet"))
 
 
 def _interval(value: float, ends: list[float | None]) -> str:

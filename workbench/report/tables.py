@@ -7,7 +7,9 @@ from typing import NamedTuple
 import plotly.graph_objects as go
 import polars as pl
 
-__all__ = ["Found", "Table", "bounded", "probability"]
+from workbench.workspace import Workspace
+
+__all__ = ["Found", "Table", "bounded", "kept_table", "probability"]
 
 
 class Table(NamedTuple):
@@ -35,6 +37,11 @@ def bounded(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(
         pl.when(pl.col(name).is_finite()).then(pl.col(name)).alias(name) for name in ends
     )
+
+
+def kept_table(workspace: Workspace, run: str, name: str) -> pl.DataFrame:
+    """A table that a run keeps beside its frame ("surface", "settings"), unknown bounds null."""
+    return bounded(pl.read_parquet(workspace.folder("runs", run) / f"{name}.parquet"))
 
 
 def probability(p: float) -> str:

@@ -12,7 +12,7 @@ from workbench import figures
 from workbench.figures.drawing import estimate
 from workbench.passport import Passport
 from workbench.report.estimates import estimates
-from workbench.report.tables import Found, Table, bounded
+from workbench.report.tables import Found, Table, kept_table
 from workbench.runs import Run
 from workbench.workspace import Workspace
 
@@ -25,7 +25,7 @@ NAMES = {"f1": "F1", "recall": "recall"}
 def _training(workspace: Workspace, run: Run, passport: Passport) -> Found:
     """One training: how it went, what the best weights reached, and what they are called."""
     told = run.manifest["report"]
-    curves = _kept(workspace, run, "training")
+    curves = kept_table(workspace, run.id, "training")
     guards = pl.DataFrame(
         list(told["guards"].items()),
         schema={"guard": pl.String, "rewrites": pl.Int64},
@@ -47,7 +47,7 @@ def _training(workspace: Workspace, run: Run, passport: Passport) -> Found:
 def _by_alpha(workspace: Workspace, run: Run, passport: Passport) -> Found:
     """A training for every α: what each reached, and where it is kept."""
     told = run.manifest["report"]
-    lines = _kept(workspace, run, "landscape")
+    lines = kept_table(workspace, run.id, "landscape")
     cells = pl.DataFrame(
         [
             {
@@ -148,10 +148,6 @@ def _checkpoints(told: Mapping[str, Any]) -> pl.DataFrame:
         name = checkpoint(told["warm"]["rewriter"])
         rows.append({"chosen_by": "the warm start alone", "step": 0, "rewriter": name})
     return pl.DataFrame(rows)
-
-
-def _kept(workspace: Workspace, run: Run, name: str) -> pl.DataFrame:
-    return bounded(pl.read_parquet(workspace.folder("runs", run.id) / f"{name}.parquet"))
 
 
 TRAININGS: dict[str, Callable[[Workspace, Run, Passport], Found]] = {

@@ -12,7 +12,7 @@ import polars as pl
 
 from workbench import figures
 from workbench.cells import Study
-from workbench.curves import passport_of_runs, table
+from workbench.curves import passport_of_runs
 from workbench.effects import Ranked, flipped, ranked
 from workbench.errors import UsageError
 from workbench.figures.drawing import again
@@ -21,6 +21,7 @@ from workbench.library import open_banks
 from workbench.memory_kinds import set_named
 from workbench.passport import passport_of
 from workbench.report.reproduction import Maker
+from workbench.report.tables import kept_table
 from workbench.runs import Run, load_run
 from workbench.scenes.words import study_of, worded_again
 from workbench.schema import Recipe
@@ -45,7 +46,7 @@ DEPENDS = {"content": "the data", "questions": "the questions", "banks": "the me
 
 def surface_of(workspace: Workspace, run: Run, ks: Sequence[int]) -> go.Figure:
     """The λ × K map of a λ sweep, at some of its Ks."""
-    surface = table(workspace, run.id, "surface").filter(pl.col("k").is_in(list(ks)))
+    surface = kept_table(workspace, run.id, "surface").filter(pl.col("k").is_in(list(ks)))
     drawn = figures.recall_surface(surface, passport_of(run))
     return again(drawn, "lambda-surface", run=run.id, ks=list(ks))
 
@@ -53,7 +54,7 @@ def surface_of(workspace: Workspace, run: Run, ks: Sequence[int]) -> go.Figure:
 def lambda_curve(workspace: Workspace, run: Run, k: int) -> go.Figure:
     """Recall by λ at one of the Ks that a λ sweep tells of, with its plateau."""
     low, high = run.manifest["report"]["plateau"][str(k)]
-    surface = table(workspace, run.id, "surface")
+    surface = kept_table(workspace, run.id, "surface")
     drawn = figures.lambda_sensitivity(surface, passport_of(run), k, (low, high))
     return again(drawn, "lambda-curve", run=run.id, k=k)
 
@@ -61,7 +62,7 @@ def lambda_curve(workspace: Workspace, run: Run, k: int) -> go.Figure:
 def lambda_curves(workspace: Workspace, runs: Mapping[str, Run], k: int) -> go.Figure:
     """Recall by λ of several sweeps of the same questions under their names, at a K of them all."""
     frame = pl.concat(
-        table(workspace, run.id, "surface").with_columns(series=pl.lit(name))
+        kept_table(workspace, run.id, "surface").with_columns(series=pl.lit(name))
         for name, run in runs.items()
     )
     drawn = figures.lambda_sensitivity(frame, passport_of_runs(runs.values()), k)
@@ -91,7 +92,7 @@ def control_curves(frame: pl.DataFrame, run: Run, k: int, rewriter: str = "") ->
 def control_bars(workspace: Workspace, run: Run, k: int) -> go.Figure:
     """A prior and its controls at the λ of a run of kind "sweep-controls"."""
     lam = run.manifest["identity"]["recipe"]["lam"]
-    rows = table(workspace, run.id, "settings").filter(pl.col("k") == k)
+    rows = kept_table(workspace, run.id, "settings").filter(pl.col("k") == k)
     said = f"evidence recall@{k}, λ = {lam:g}"
     drawn = figures.ablation_bars(rows, passport_of(run), said, "Control priors")
     return again(drawn, "control-bars", run=run.id, k=k)
@@ -99,14 +100,14 @@ def control_bars(workspace: Workspace, run: Run, k: int) -> go.Figure:
 
 def landscape_at(workspace: Workspace, run: Run, alpha: float) -> go.Figure:
     """The landscape of a run of kind "sweep-alpha", one α marked."""
-    landscape = table(workspace, run.id, "landscape")
+    landscape = kept_table(workspace, run.id, "landscape")
     drawn = figures.alpha_landscape(landscape, passport_of(run), alpha)
     return again(drawn, "alpha-landscape", run=run.id, alpha=alpha)
 
 
 def training_of(workspace: Workspace, run: Run) -> go.Figure:
     """The curves of a run of kind "train"."""
-    drawn = figures.training_curves(table(workspace, run.id, "training"), passport_of(run))
+    drawn = figures.training_curves(kept_table(workspace, run.id, "training"), passport_of(run))
     return again(drawn, "training-curves", run=run.id)
 
 

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from workbench.cells import Study
 from workbench.errors import ModelError, UsageError
 from workbench.library import BankSet
 from workbench.prepare import in_split
 from workbench.rewriters import located, unasked
-from workbench.rewritten import rewritten
+from workbench.rewritten import Worded, rewritten
 from workbench.workspace import Workspace
 
-__all__ = ["TRAINED_BY", "Worded", "questions_to_ask", "study_of", "worded", "worded_again"]
+__all__ = ["TRAINED_BY", "questions_to_ask", "study_of", "worded", "worded_again"]
 
 Progress = Callable[[str, int, int], None]
-# The banks whose questions are in a rewriter's words, and what is reported of that; None for the
-# questions' own words.
-Worded = tuple[BankSet, dict[str, Any]] | None
 TRAINED_BY = "workbench train NAME --preset cpu --model FOLDER"
 
 
@@ -37,9 +33,9 @@ def worded(
     name: str,
     split: str = "all",
     progress: Progress | None = None,
-) -> Worded:
-    """A split's questions in the words of a rewriter of `rewriters.rewriter_labels`; what it said
-    before is not asked again. Raises what `questions_to_ask` raises."""
+) -> Worded | None:
+    """A split's questions in the words of a rewriter of `rewriters.rewriter_labels`, None for their
+    own; what it said before is not asked again. Raises what `questions_to_ask` raises."""
     kind = located(workspace, name)
     if kind == "identity":
         return None
@@ -49,7 +45,7 @@ def worded(
 def study_of(
     workspace: Workspace,
     banks: BankSet,
-    words: Worded = None,
+    words: Worded | None = None,
     split: str = "all",
     progress: Progress | None = None,
 ) -> Study:
@@ -58,7 +54,7 @@ def study_of(
     return Study(workspace, asked, split=split, progress=progress, rewriter=told)
 
 
-def worded_again(workspace: Workspace, banks: BankSet, name: str, split: str) -> Worded:
+def worded_again(workspace: Workspace, banks: BankSet, name: str, split: str) -> Worded | None:
     """`worded` for a figure that is drawn again: UsageError whatever is missing of the rewriter."""
     try:
         return worded(workspace, banks, name, split)

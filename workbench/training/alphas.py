@@ -19,6 +19,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
+from workbench.alpha_report import lines_of
 from workbench.datasets import load_dataset
 from workbench.errors import UsageError
 from workbench.llm import LLM
@@ -131,21 +132,6 @@ def _about(of: Settings, cells: list[dict[str, Any]], asked: HeldOut) -> dict[st
     }
 
 
-def lines_of(report: dict[str, Any]) -> pl.DataFrame:
-    """`series, alpha, mean, lo, hi`: the best weights of every α, the untrained model, and the
-    questions as asked."""
-    names = {"recall": f"recall@{report['recipe']['k']}", "f1": "F1"}
-    rows: list[tuple[Any, ...]] = []
-    for name, shown in names.items():
-        reached = zip(report["alphas"], report[name], report["interval"][name], strict=True)
-        rows += [(f"{shown}, trained", alpha, mean, *ends) for alpha, mean, ends in reached]
-        asked = report["identity"]
-        ends = asked["interval"][name]
-        rows += [(f"{shown}, as asked", a, asked[name], *ends) for a in report["alphas"]]
-    columns = {"series": pl.String, **dict.fromkeys(("alpha", "mean", "lo", "hi"), pl.Float64)}
-    return pl.DataFrame(rows, schema=columns, orient="row")
-
-
 def _keep(
     workspace: Workspace, of: dict[str, Any], report: dict[str, Any], frame: pl.DataFrame
 ) -> str:
@@ -154,7 +140,8 @@ def _keep(
     trl = {name: value for name, value in of["trl"].items() if name != "reward_weights"}
     identity = {**of, "trl": trl, "alpha": None, "alphas": report["alphas"], "trainings": runs}
     name = run_id(KIND, identity)
-    files: dict[str, Content] = {"landscape.parquet": partial(write_parquet, lines_of(report))}
+    lines = lines_of(report, report["recipe"]["k"], "trained")
+    files: dict[str, Content] = {"landscape.parquet": partial(write_parquet, lines)}
     facts = {key: report[key] for key in ("dataset", "split", "n", "excluded")}
     facts["report"] = {"run": name, **report}
     return save_run(workspace, KIND, identity, frame, facts, files)
